@@ -1,0 +1,345 @@
+"""The figures of a run: success rates, the spread of NCU, surprisal before and after, latency.
+
+Each function returns a matplotlib Figure built directly, without pyplot and without touching its
+global state, and has a picture for the case that there is nothing to show.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from ncu_exp.records import Condition, Continuation, LatencyProbe, Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ncu_exp.config import MetricsConfig
+    from ncu_exp.stats import Metric
+
+# Okabe and Ito's colours, told apart by the colour-blind; one for each condition, everywhere.
+COLOURS = {
+    Condition.zero: "#4D4D4D",
+    Condition.oracle: "#009E73",
+    Condition.adversarial: "#D55E00",
+    Condition.noise: "#0072B2",
+    Condition.irrelevant: "#CC79A7",
+    Condition.distractor: "#E69F00",
+}
+_INK, _FAINT, _GRID = "#222222", "#666666", "#DDDDDD"
+_WIDTH, _DPI = 8.0, 150  # inches, dots per inch
+_NCU_BINS = 20
+_SURPRISAL_TICKS = (0, 0.5, 2, 5, 10, 20, 35, 60, 100)  # nats per token, apart on a root scale
+
+
+def all_figures(
+    table: pd.DataFrame,
+    metrics: Sequence[Metric],
+    *,
+    probes: Sequence[LatencyProbe],
+    settings: MetricsConfig,
+) -> dict[str, Figure]:
+    """Every figure of a run by file name (without suffix), empty ones included."""
+    return {
+        "success_rates": success_rates(metrics, settings=settings),
+        "ncu_distribution": ncu_distribution(table, metrics),
+        "surprisal": surprisal_before_after(table, settings=settings),
+        "latency": latency(probes),
+    }
+
+
+def to_png(figure: Figure) -> bytes:
+    """The figure as PNG; the same figure gives the same bytes (no date, no version inside)."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def success_rates(metrics: Sequence[Metric], *, settings: MetricsConfig) -> Figure:
+    """The share of items whose answer is likelier than tau, per condition, with intervals.
+
+    The adversarial condition has two rows: the true answer (prior dominance) and the fabricated
+    one (adherence).
+    """
+    by_name = {metric.name: metric for metric in metrics}
+    rows: list[tuple[str, Condition, str, Metric]] = []
+    for condition in Condition:
+        accuracy = by_name.get(f"{condition}/accuracy")
+        adherence = by_name.get(f"{condition}/adherence")
+        if accuracy is not None:
+            told = "\ntrue answer (prior dominance)" if adherence is not None else ""
+            rows.append((f"{condition}{told}", condition, "o", accuracy))
+        if adherence is not None:
+            told = f"{condition}\nfabricated answer (adherence)"
+            rows.append((told, condition, "D", adherence))
+    asked = max((metric.n_total for *_, metric in rows), default=0)
+    title = f"How often the answer has a probability above {settings.tau:g}, {_items(asked)}"
+    if not any(metric.n for *_, metric in rows):
+        return _empty(title, "No item was scored.")
+
+    figure, axes = _one_axes(title, height=1.3 + 0.5 * len(rows))
+    for y, (_, condition, marker, metric) in enumerate(rows):
+        _rate(axes, y, metric=metric, colour=COLOURS[condition], marker=marker)
+    axes.set_yticks(range(len(rows)), [label for label, *_ in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(-2, 102)
+    axes.set_xlabel(
+        "Items (%) with exp(mean log-probability per answer token) above the threshold.\n"
+        f"Bars: {settings.confidence:.0%} bootstrap intervals over items."
+    )
+    return figure
+
+
+def ncu_distribution(table: pd.DataFrame, metrics: Sequence[Metric]) -> Figure:
+    """How bounded NCU spreads over the items of each condition: a histogram per condition.
+
+    Items with NCU of exactly 0, where the context did not help, are a bar of their own.
+    """
+    groups = [
+        (condition, rows["ncu"].dropna().to_numpy(dtype="float64"))
+        for condition, rows in _true_rows(table)
+    ]
+    groups = [(condition, values) for condition, values in groups if values.size]
+    asked = _items(table["item_id"].nunique())
+    title = f"Share of the uncertainty that the context removed (NCU), {asked}"
+    if not groups:
+        return _empty(title, "No item is scored both without and with a context.")
+
+    figure = _figure(title, height=1.2 + 1.15 * len(groups))
+    panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    by_name = {metric.name: metric for metric in metrics}
+    for axes, (condition, values) in zip(panels, groups, strict=True):
+        _plain(axes, grid="y")
+        _histogram(axes, values, colour=COLOURS[condition])
+        _tell(axes, _ncu_summary(condition, values.size, mean=by_name.get(f"{condition}/ncu")))
+    panels[-1].set_xticks([-0.06, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
+    panels[-1].set_xlabel(
+        "NCU of an item (0: the context did not help or made it worse, 1: no uncertainty is left)"
+    )
+    figure.supylabel("Items (%)", fontsize=9, color=_INK)
+    return figure
+
+
+def surprisal_before_after(table: pd.DataFrame, *, settings: MetricsConfig) -> Figure:
+    """Surprisal without and with the context, a point per item, a panel per condition."""
+    groups = [
+        (condition, rows.dropna(subset="cus"))
+        for condition, rows in _true_rows(table)
+        if rows["cus"].notna().any()
+    ]
+    asked = _items(table["item_id"].nunique())
+    title = f"Surprisal of the true answer without and with the context, {asked}"
+    if not groups:
+        return _empty(title, "No item is scored both without and with a context.")
+
+    columns = min(3, len(groups))
+    lines = math.ceil(len(groups) / columns)
+    side = 2.25 if columns > 1 else 3.4  # inches
+    figure = _figure(title, height=0.75 + lines * (side + 0.6))
+    grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    highest = max(float((rows["surprisal_nats"] + rows["cus"].clip(0)).max()) for _, rows in groups)
+    for axes, (condition, rows) in zip(grid.flat, groups, strict=False):
+        s_post = rows["surprisal_nats"].to_numpy(dtype="float64")
+        s_prior = s_post + rows["cus"].to_numpy(dtype="float64")
+        _square_root_axes(axes, highest=max(1.0, highest * 1.1), tau=settings.tau)
+        _before_after(axes, s_prior, s_post=s_post, condition=condition)
+    for axes in grid.flat[len(groups) - columns : len(groups)]:  # the lowest of each column
+        axes.tick_params(labelbottom=True)
+    for axes in grid.flat[len(groups) :]:
+        axes.set_axis_off()
+    for axes in grid[:, 0]:
+        axes.set_ylabel("With context (nats per token)", fontsize=9, color=_INK)
+    figure.supxlabel(
+        "Without context (nats per token). A point is an item; square-root scales; dotted: "
+        f"probability {settings.tau:g} per token.",
+        fontsize=9,
+        color=_INK,
+    )
+    return figure
+
+
+def latency(probes: Sequence[LatencyProbe]) -> Figure:
+    """Seconds of each batch-1 request per condition, with median and 95th percentile."""
+    import numpy as np
+
+    groups = [
+        (condition, np.array([p.latency_s for p in probes if p.condition is condition]))
+        for condition in Condition
+    ]
+    groups = [(condition, seconds) for condition, seconds in groups if seconds.size]
+    asked = _items(len({probe.item_id for probe in probes}))
+    title = f"Time of one request (prompt and greedy tokens, batch size 1), {asked}"
+    if not groups:
+        return _empty(title, "Latency was not measured (latency.items=0).")
+
+    figure, axes = _one_axes(title, height=1.3 + 0.6 * len(groups))
+    for y, (condition, seconds) in enumerate(groups):
+        _strip(axes, y, seconds=seconds, colour=COLOURS[condition])
+    axes.set_yticks(range(len(groups)), [str(condition) for condition, _ in groups])
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.set_xlim(0, max(float(seconds.max()) for _, seconds in groups) * 1.05)
+    axes.set_xlabel("Seconds. A point is an item; long bar: median (p50), short bar: p95.")
+    return figure
+
+
+def _true_rows(table: pd.DataFrame) -> list[tuple[Condition, pd.DataFrame]]:
+    scored = (table["continuation"] == Continuation.true.value) & (
+        table["status"] == Status.ok.value
+    )
+    rows = table[scored]
+    return [(condition, rows[rows["condition"] == condition.value]) for condition in Condition]
+
+
+def _rate(axes: Axes, y: int, *, metric: Metric, colour: str, marker: str) -> None:
+    value, lo, hi = 100 * metric.value, 100 * metric.lo, 100 * metric.hi
+    of = f"n = {metric.n:,} of {metric.n_total:,}"
+    if math.isnan(value):
+        _tell_beside(axes, y, text=f"not scored\n{of}")
+        return
+    if not math.isnan(lo):
+        axes.plot([lo, hi], [y, y], color=colour, linewidth=3, alpha=0.45, solid_capstyle="butt")
+    axes.plot(value, y, marker=marker, color=colour, markersize=8, clip_on=False)
+    interval = "" if math.isnan(lo) else f" [{lo:.0f}, {hi:.0f}]"
+    _tell_beside(axes, y, text=f"{value:.0f}%{interval}\n{of}")
+
+
+def _histogram(axes: Axes, values: Any, *, colour: str) -> None:
+    """Shares in (0, 1] by bins, and the share at exactly 0 as a hatched bar left of them."""
+    import numpy as np
+
+    edges = np.linspace(0, 1, _NCU_BINS + 1)
+    counts, _ = np.histogram(values[values > 0], edges)
+    shares = 100 * counts / values.size
+    at_zero = 100 * float(np.mean(values == 0))
+    axes.bar(edges[:-1], shares, width=1 / _NCU_BINS, align="edge", color=colour, edgecolor="white")
+    axes.bar(-0.06, at_zero, width=0.05, color="white", edgecolor=colour, hatch="//////")
+    axes.axvline(-0.0175, color=_FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
+    for x, share in ((-0.06, at_zero), (1 - 0.5 / _NCU_BINS, shares[-1])):
+        axes.text(x, share, f"{share:.0f}%", ha="center", va="bottom", fontsize=8, color=_INK)
+    axes.margins(y=0.25)
+    axes.set_xlim(-0.1, 1.01)
+
+
+def _ncu_summary(condition: Condition, n: int, *, mean: Metric | None) -> str:
+    told = f"{condition}\nn = {n:,}"
+    if mean is None or math.isnan(mean.value):
+        return told
+    interval = "" if math.isnan(mean.lo) else f"\n[{mean.lo:.2f}, {mean.hi:.2f}]"
+    return f"{told} of {mean.n_total:,}\nmean {mean.value:.2f}{interval}"
+
+
+def _square_root_axes(axes: Axes, *, highest: float, tau: float) -> None:
+    """Both axes from 0 to `highest` nats: room for the many small surprisals, and a place for 0."""
+    import numpy as np
+
+    _plain(axes, grid="both")
+    scale: Mapping[str, Any] = {"functions": (lambda x: np.sqrt(np.maximum(x, 0)), np.square)}
+    ticks = [tick for tick in _SURPRISAL_TICKS if tick <= highest]
+    for set_scale, set_limits, set_ticks in (
+        (axes.set_xscale, axes.set_xlim, axes.set_xticks),
+        (axes.set_yscale, axes.set_ylim, axes.set_yticks),
+    ):
+        set_scale("function", **scale)
+        set_limits(0, highest)
+        set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_box_aspect(1)
+    axes.plot([0, highest], [0, highest], color=_INK, linewidth=1)
+    threshold = -math.log(tau)
+    for line in (axes.axvline, axes.axhline):
+        line(threshold, color=_FAINT, linewidth=0.9, linestyle=(0, (1, 2)))
+
+
+def _before_after(axes: Axes, s_prior: Any, *, s_post: Any, condition: Condition) -> None:
+    n = s_prior.size
+    helped, hurt = (s_post < s_prior).mean(), (s_post > s_prior).mean()
+    axes.scatter(
+        s_prior,
+        s_post,
+        s=60 / (1 + math.log10(n)) ** 1.5,
+        color=COLOURS[condition],
+        alpha=max(0.25, min(0.9, 12 / math.sqrt(n))),
+        linewidths=0,
+        clip_on=False,
+        zorder=3,
+    )
+    told = f"{condition}, n = {n:,}\nhelped {helped:.0%}, hurt {hurt:.0%}"
+    axes.set_title(told, loc="left", fontsize=9, color=_INK)
+    # Along the upper end of the diagonal, where few items lie.
+    for text, x, y in (("context hurt", 0.78, 0.86), ("context helped", 0.86, 0.78)):
+        axes.text(
+            x,
+            y,
+            text,
+            transform=axes.transAxes,
+            rotation=45,
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=_FAINT,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+        )
+
+
+def _strip(axes: Axes, y: int, *, seconds: Any, colour: str) -> None:
+    import numpy as np
+
+    offsets = 0.16 * np.sin(2.4 * np.arange(seconds.size))  # spread, without a random draw
+    axes.scatter(seconds, y + offsets, s=22, color=colour, alpha=0.55, linewidths=0)
+    p50, p95 = np.percentile(seconds, [50, 95])
+    for x, half in ((p50, 0.32), (p95, 0.18)):
+        axes.plot([x, x], [y - half, y + half], color=_INK, linewidth=2)
+    _tell_beside(axes, y, text=f"p50 {p50:.3g} s, p95 {p95:.3g} s\nn = {seconds.size:,}")
+
+
+def _figure(title: str, *, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI, facecolor="white")
+    figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=_INK)
+    return figure
+
+
+def _items(n: int) -> str:
+    return f"{n:,} item" if n == 1 else f"{n:,} items"
+
+
+def _one_axes(title: str, *, height: float) -> tuple[Figure, Axes]:
+    figure = _figure(title, height=height)
+    axes = figure.subplots()
+    _plain(axes, grid="x")
+    return figure, axes
+
+
+def _empty(title: str, message: str) -> Figure:
+    """What is shown where there is nothing to show: why."""
+    figure = _figure(title, height=1.6)
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, message, ha="center", va="center", fontsize=11, color=_FAINT)
+    return figure
+
+
+def _plain(axes: Axes, *, grid: Literal["x", "y", "both"]) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(_FAINT)
+    axes.grid(axis=grid, color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8.5, colors=_INK, color=_FAINT)
+    axes.xaxis.label.set_fontsize(9)
+    axes.xaxis.label.set_color(_INK)
+
+
+def _tell_beside(axes: Axes, y: float, *, text: str) -> None:
+    """Text right of the axes at data height `y`."""
+    where = axes.get_yaxis_transform()
+    axes.text(1.03, y, text, transform=where, va="center", fontsize=8.5, color=_INK)
+
+
+def _tell(axes: Axes, text: str) -> None:
+    """Text right of the axes, at its middle."""
+    axes.text(1.02, 0.5, text, transform=axes.transAxes, va="center", fontsize=8.5, color=_INK)

@@ -1,0 +1,305 @@
+"""One HTML page that a person reads after a run: the findings, the measures, the items.
+
+Self-contained (styles and pictures inline, no script, no request), as MLflow shows it in a
+sandboxed frame. What comes from data is escaped by the template engine.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ncu_exp.records import (
+    Condition,
+    Item,
+    Perturbation,
+    Status,
+    render_passages,
+    sha256_text,
+)
+from ncu_exp.stats import Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ncu_exp.config import MetricsConfig
+
+SHOWN_ITEMS = 200
+_SHOWN_REASONS = 30
+_AROUND = 240  # characters of context kept on either side of a replaced span
+
+_PERCENT = {
+    "accuracy",
+    "em",
+    "f1",
+    "negative_transfer_rate",
+    "prior_dominance",
+    "prior_dominance_contrastive",
+    "adherence",
+}
+_MEASURES = {
+    "accuracy": "Accuracy",
+    "surprisal": "Surprisal (nats per token)",
+    "em": "EM",
+    "f1": "F1",
+    "ncu": "NCU",
+    "ncu_raw_median": "Raw NCU, median",
+    "ncu_raw_mean": "Raw NCU, mean",
+    "ncu_pooled": "NCU, pooled",
+    "negative_transfer_rate": "Negative transfer",
+}
+_CONFLICT = {
+    "prior_dominance": "Prior dominance",
+    "prior_dominance_contrastive": "Prior dominance, contrastive",
+    "adherence": "Adherence",
+    "log_odds": "Log odds of the fabricated answer (nats per token)",
+}
+_CONTEXT_NAMES = {
+    Condition.oracle: "The gold context",
+    Condition.noise: "The gold context amid irrelevant text",
+    Condition.distractor: "The gold passages among distractors",
+    Condition.irrelevant: "An irrelevant context",
+}
+_ALTERNATIVES = {
+    "success_rates": "Share of items whose answer is likelier than the threshold, per condition",
+    "ncu_distribution": "Histograms of NCU per condition",
+    "surprisal": "Surprisal without and with the context, a point per item",
+    "latency": "Seconds of each request per condition",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a context; `marked` where a replacement took place."""
+
+    text: str
+    marked: bool
+
+
+def render_report(
+    items: Sequence[Item],
+    table: pd.DataFrame,
+    *,
+    metrics: Sequence[Metric],
+    perturbations: Sequence[Perturbation],
+    figures: Mapping[str, bytes],
+    header: Mapping[str, str],
+    settings: MetricsConfig,
+) -> str:
+    """The page as HTML text.
+
+    `table` is that of `tables.items_table`, `figures` PNG bytes by name, `header` the facts of the
+    run (model, dataset, precision, prompt, time, versions) in the order to be shown. Of more than
+    `SHOWN_ITEMS` items, those with the smallest hash of their id are listed: the same ones for
+    every model asked about them.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    engine = Environment(
+        loader=PackageLoader("ncu_exp", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    engine.filters["number"] = _number
+    by_name = {metric.name: metric for metric in metrics}
+    shown = _choose(items)
+    return engine.get_template("report.html.j2").render(
+        header=header,
+        settings=settings,
+        headline=_headline(by_name, settings=settings),
+        measures=_MEASURES,
+        conditions=[row for condition in Condition if (row := _row(condition, by_name))],
+        conflict=_conflict(by_name),
+        missing=_missing(metrics),
+        others=[(m.name, f"{m.value:.4g}", m.n) for m in metrics if not _is_of_condition(m)],
+        figures=[(_ALTERNATIVES.get(name, name), _inline(png)) for name, png in figures.items()],
+        losses=_losses(table),
+        item_count=len(items),
+        items=_item_views(shown, table, perturbations=perturbations),
+    )
+
+
+def pieces_of(perturbation: Perturbation) -> tuple[list[Piece], list[Piece]]:
+    """The original and the perturbed context in pieces, the replaced spans marked in both."""
+    original, perturbed, done = [], [], 0
+    for span in sorted(perturbation.spans, key=lambda span: span.start):
+        between = Piece(perturbation.original[done : span.start], marked=False)
+        original += [between, Piece(perturbation.original[span.start : span.end], marked=True)]
+        perturbed += [between, Piece(span.replacement, marked=True)]
+        done = span.end
+    rest = Piece(perturbation.original[done:], marked=False)
+    return [*original, rest], [*perturbed, rest]
+
+
+def _headline(metrics: Mapping[str, Metric], *, settings: MetricsConfig) -> list[str]:
+    """The finding in plain words; what was not measured is not spoken of."""
+    said: list[str] = []
+    for condition, name in _CONTEXT_NAMES.items():
+        if not _exists(metrics, f"{condition}/ncu"):
+            continue
+        ncu, hurt = metrics[f"{condition}/ncu"], metrics[f"{condition}/negative_transfer_rate"]
+        said.append(
+            f"{name} removed on average {_percent(ncu)} of the model's uncertainty about the "
+            f"answer, over {_of(ncu)} items; it made the answer less likely for {_percent(hurt)}."
+        )
+        break
+    if _exists(metrics, "adversarial/prior_dominance"):
+        recited = metrics["adversarial/prior_dominance"]
+        said.append(
+            "Shown a context with a fabricated answer, the model still gave the true answer a "
+            f"probability above {settings.tau:g} for {_percent(recited)} of items "
+            f"(n = {_of(recited)})."
+        )
+    if not said and _exists(metrics, "zero/accuracy"):
+        known = metrics["zero/accuracy"]
+        said.append(
+            f"Without a context the model gave the answer a probability above {settings.tau:g} "
+            f"for {_percent(known)} of items (n = {_of(known)})."
+        )
+    return said or ["No item was scored: the reasons are listed below."]
+
+
+def _row(condition: Condition, metrics: Mapping[str, Metric]) -> dict[str, Any] | None:
+    counted = metrics.get(f"{condition}/n")
+    if counted is None:
+        return None
+    cells = [_cell(metrics.get(f"{condition}/{measure}"), n=counted.n) for measure in _MEASURES]
+    total = metrics[f"{condition}/n_total"].n_total
+    return {"name": condition, "n": counted.n, "n_total": total, "cells": cells}
+
+
+def _conflict(metrics: Mapping[str, Metric]) -> list[tuple[str, dict[str, str], str]]:
+    found = {label: metrics.get(f"adversarial/{measure}") for measure, label in _CONFLICT.items()}
+    return [(label, _cell(m, n=m.n), _of(m)) for label, m in found.items() if m is not None]
+
+
+def _cell(metric: Metric | None, *, n: int) -> dict[str, str]:
+    """What stands in a cell, and its n where it is not the row's."""
+    if metric is None:
+        return {"text": "", "n": ""}
+    if math.isnan(metric.value):
+        return {"text": "–", "n": ""}
+    measure = metric.name.rpartition("/")[2]
+    text = _percent(metric) if measure in _PERCENT else _decimal(metric)
+    return {"text": text, "n": f"n = {metric.n:,}" if metric.n != n else ""}
+
+
+def _missing(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
+    """The metrics that do not exist, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for metric in metrics:
+        if math.isnan(metric.value):
+            by_reason.setdefault(metric.reason, []).append(metric.name)
+    return [(", ".join(names), reason) for reason, names in by_reason.items()]
+
+
+def _exists(metrics: Mapping[str, Metric], name: str) -> bool:
+    return name in metrics and not math.isnan(metrics[name].value)
+
+
+def _is_of_condition(metric: Metric) -> bool:
+    return metric.name.partition("/")[0] in set(Condition)
+
+
+def _percent(metric: Metric) -> str:
+    interval = "" if math.isnan(metric.lo) else f" [{100 * metric.lo:.0f}, {100 * metric.hi:.0f}]"
+    return f"{100 * metric.value:.0f}%{interval}"
+
+
+def _decimal(metric: Metric) -> str:
+    interval = "" if math.isnan(metric.lo) else f" [{_number(metric.lo)}, {_number(metric.hi)}]"
+    return f"{_number(metric.value)}{interval}"
+
+
+def _number(value: Any) -> str:
+    """Two decimals, fewer of large and whole numbers; a dash where the value is missing."""
+    import pandas as pd
+
+    if pd.isna(value):
+        return "–"
+    size = abs(float(value))
+    if size >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if size >= 0.005 else f"{value:.1e}"
+
+
+def _of(metric: Metric) -> str:
+    return f"{metric.n:,} of {metric.n_total:,}"
+
+
+def _inline(png: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def _losses(table: pd.DataFrame) -> list[tuple[str, str, str, int]]:
+    """How many rows were lost, by condition, status and reason; the most frequent first."""
+    lost = table[table["status"] != Status.ok.value]
+    rows = zip(lost["condition"], lost["status"], lost["reason"], lost["item_id"], strict=True)
+    counts = Counter((condition, status, reason) for condition, status, reason, _ in set(rows))
+    told = [(*key, n) for key, n in counts.most_common(_SHOWN_REASONS)]
+    rest = sum(counts.values()) - sum(n for *_, n in told)
+    return [*told, ("", "", "other reasons", rest)] if rest else told
+
+
+def _choose(items: Sequence[Item]) -> list[Item]:
+    chosen = sorted(items, key=lambda item: sha256_text(item.item_id))[:SHOWN_ITEMS]
+    ids = {item.item_id for item in chosen}
+    return [item for item in items if item.item_id in ids]
+
+
+def _item_views(
+    items: Sequence[Item], table: pd.DataFrame, *, perturbations: Sequence[Perturbation]
+) -> list[dict[str, Any]]:
+    by_id = {perturbation.item_id: perturbation for perturbation in perturbations}
+    shown = table[table["item_id"].isin([item.item_id for item in items])]
+    scores: dict[str, list[dict[str, Any]]] = {item.item_id: [] for item in items}
+    for record in shown.to_dict("records"):
+        scores[str(record["item_id"])].append(_score_view(record))
+    return [
+        {"item": item, "scores": scores[item.item_id], **_contexts(item, by_id.get(item.item_id))}
+        for item in items
+    ]
+
+
+def _contexts(item: Item, perturbation: Perturbation | None) -> dict[str, Any]:
+    if perturbation is None:
+        gold = Piece(render_passages(item.gold_passages), marked=False)
+        return {"original": _shorten([gold]), "perturbed": None, "audit": None}
+    if not perturbation.ok:
+        whole = Piece(perturbation.original, marked=False)
+        return {"original": _shorten([whole]), "perturbed": None, "audit": perturbation}
+    original, perturbed = map(_shorten, pieces_of(perturbation))
+    return {"original": original, "perturbed": perturbed, "audit": perturbation}
+
+
+def _shorten(pieces: Sequence[Piece]) -> list[Piece]:
+    """Long stretches without a mark are cut to what stands near the marks (or to their ends)."""
+    return [
+        piece
+        if piece.marked or len(piece.text) <= 3 * _AROUND
+        else Piece(_middle_cut(piece.text), marked=False)
+        for piece in pieces
+    ]
+
+
+def _middle_cut(text: str) -> str:
+    left_out = len(text) - 2 * _AROUND
+    return f"{text[:_AROUND]} […{left_out:,} characters…] {text[-_AROUND:]}"
+
+
+def _score_view(record: Mapping[Any, Any]) -> dict[str, Any]:
+    import pandas as pd
+
+    shown = {name: None if value is pd.NA else value for name, value in record.items()}
+    shown["ok"] = record["status"] == Status.ok.value
+    if shown["ok"]:
+        pairs = zip(record["token_ids"], record["token_logprobs"], strict=True)
+        shown["tokens"] = [(int(i), f"{logprob:.2f}") for i, logprob in pairs]
+        shown["probability"] = math.exp(record["mean_logprob"])
+    return shown

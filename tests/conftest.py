@@ -1,0 +1,20 @@
+"""Fixtures that more than one room of the tests needs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Path:
+    """The folder of real corpus samples, or a skip: a user's clone has none."""
+    place = os.environ.get("NCU_EXP_CORPORA")
+    if not place:
+        pytest.skip("NCU_EXP_CORPORA is not set: it names the folder of the real corpus samples")
+    path = Path(place)
+    if not path.is_dir():
+        pytest.skip(f"NCU_EXP_CORPORA={place} is not a folder")
+    return path
