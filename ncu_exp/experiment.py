@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -19,15 +18,12 @@ from ncu_exp.records import (
     Continuation,
     Item,
     LatencyProbe,
-    Perturbation,
     Score,
     ScoreRequest,
 )
 from ncu_exp.scoring.engine import EngineHolder, EnginePlan, plan_engine
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ncu_exp.data.corpora import LoadedItems
     from ncu_exp.metrics import Metric
     from ncu_exp.scoring.local import LocalEngine
@@ -107,6 +103,7 @@ def _run(
     from ncu_exp.metrics import aggregate, latency_metrics
     from ncu_exp.perturb.audit import build_arms, perturbations_sha256
     from ncu_exp.prompt import check_prompt
+    from ncu_exp.results import Results, loggable, write_results
     from ncu_exp.tables import items_table
 
     plan = plan_engine(config.model, config.precision.name, prompt=config.prompt.name)
@@ -128,15 +125,14 @@ def _run(
     requests = build_requests(loaded.items, arms, config)
     scored = _score(config, plan, requests, run=run, engines=engines)
 
-    table = items_table(loaded.items, arms, scored.scores, settings=config.metrics)
+    table = items_table(loaded.items, arms, scores=scored.scores, settings=config.metrics)
     metrics = aggregate(table, settings=config.metrics)
     metrics += latency_metrics(scored.probes)
-    _write_outputs(
-        config, job, loaded=loaded, perturbations=perturbations, table=table, metrics=metrics,
-        scored=scored,
-    )  # fmt: skip
-    run.log_metrics({k: v for m in metrics for k, v in m.logged().items()} | scored.cost)
-    run.log_folder(job.output_dir / "results")
+    facts = _facts(plan, config)
+    results = Results(loaded, perturbations, table, metrics, scored.probes, facts)
+    folder = write_results(results, config, job.output_dir / "results")
+    run.log_metrics(loggable(metrics) | scored.cost)
+    run.log_folder(folder)
     run.announce_table("tables/items_preview.json")
     _refuse_bad_numerics(scored.check)
     return metrics
@@ -190,7 +186,9 @@ def _score(
 
     reset_peak_memory()
     engine = engines.open(plan, cache_dir=Path(config.cache.dir).expanduser())
-    run.log_params({"model.revision": engine.loaded.revision, "model.params": engine.loaded.n_params})
+    run.log_params(
+        {"model.revision": engine.loaded.revision, "model.params": engine.loaded.n_params}
+    )
     scores, cost = _score_with_progress(config, engine, requests, run=run)
     check = None
     if config.score.numerics is Numerics.fast:
@@ -254,25 +252,11 @@ def latency_requests(requests: Sequence[ScoreRequest], n_items: int) -> list[Sco
     return [request for group in whole[:n_items] for request in group]
 
 
-def _write_outputs(
-    config: Config,
-    job: JobContext,
-    *,
-    loaded: LoadedItems,
-    perturbations: Sequence[Perturbation],
-    table: pd.DataFrame,
-    metrics: Sequence[Metric],
-    scored: Scored,
-) -> None:
-    """Everything that the run keeps, written to the job's own folder first."""
-    from omegaconf import OmegaConf
-
-
 def _refuse_bad_numerics(check: NumericsCheck | None) -> None:
     if check is not None and check.exceeded:
         raise ModelError(
-            f"the fast path differs from the reference by {check.max_abs_diff_nats:.2e} nats, above "
-            f"the bound of {check.bound_nats:.0e} for this precision, on: "
+            f"the fast path differs from the reference by {check.max_abs_diff_nats:.2e} nats, "
+            f"above the bound of {check.bound_nats:.0e} for this precision, on: "
             f"{'; '.join(check.exceeded)}. Use score.numerics=reference with this model, and "
             "please report it."
         )
@@ -283,6 +267,13 @@ def _say_skipped(loaded: LoadedItems) -> None:
         log.warning("%d of %d rows were skipped:", len(loaded.skipped), loaded.total)
         for row in loaded.skipped[:20]:
             log.warning("  row %s, %s: %s", row.row, row.field, row.reason)
+
+
+def _facts(plan: EnginePlan, config: Config) -> dict[str, str]:
+    return {
+        "Precision": f"{plan.precision.name.value} on {plan.device}",
+        "Scoring": f"local weights, exact, {config.score.numerics.value} numerics",
+    }
 
 
 def _params(config: Config, job: JobContext) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ncu_exp.records import Condition, Continuation, LatencyProbe, Status
 from ncu_exp.stats import (
     Estimate,
-    Metric as Metric,
     Resampling,
     mean_interval,
     median_interval,
     ratio_interval,
 )
+from ncu_exp.stats import Metric as Metric
 
 if TYPE_CHECKING:
     from typing import TypeVar

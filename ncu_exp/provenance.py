@@ -15,7 +15,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ncu_exp.config import Config
 
-PACKAGES = ("ncu_exp", "torch", "transformers", "bitsandbytes", "mlflow", "datasets", "spacy", "faker")
+PACKAGES = (
+    "ncu_exp",
+    "torch",
+    "transformers",
+    "bitsandbytes",
+    "mlflow",
+    "datasets",
+    "spacy",
+    "faker",
+)
 
 # What says where results go and how fast they come, not what they are.
 NOT_PART_OF_THE_RESULT = ("tracking", "cache", "latency")

@@ -146,7 +146,8 @@ def _headline(metrics: Mapping[str, Metric], *, settings: MetricsConfig) -> list
         ncu, hurt = metrics[f"{condition}/ncu"], metrics[f"{condition}/negative_transfer_rate"]
         said.append(
             f"{name} removed on average {_percent(ncu)} of the model's uncertainty about the "
-            f"answer, over {_of(ncu)} items; it made the answer less likely for {_percent(hurt)}."
+            f"answer, over {_of(ncu)} items; it made the answer less likely for {_percent(hurt)} "
+            "of them."
         )
         break
     if _exists(metrics, "adversarial/prior_dominance"):
@@ -180,14 +181,14 @@ def _conflict(metrics: Mapping[str, Metric]) -> list[tuple[str, dict[str, str], 
 
 
 def _cell(metric: Metric | None, *, n: int) -> dict[str, str]:
-    """What stands in a cell, and its n where it is not the row's."""
+    """What stands in a cell: value, interval, and its n where that is not the row's."""
     if metric is None:
-        return {"text": "", "n": ""}
+        return {"value": "", "interval": "", "n": ""}
     if math.isnan(metric.value):
-        return {"text": "–", "n": ""}
-    measure = metric.name.rpartition("/")[2]
-    text = _percent(metric) if measure in _PERCENT else _decimal(metric)
-    return {"text": text, "n": f"n = {metric.n:,}" if metric.n != n else ""}
+        return {"value": "–", "interval": "", "n": ""}
+    told = _percent(metric) if metric.name.rpartition("/")[2] in _PERCENT else _decimal(metric)
+    value, _, interval = told.partition(" ")
+    return {"value": value, "interval": interval, "n": f"n = {metric.n:,}" if metric.n != n else ""}
 
 
 def _missing(metrics: Sequence[Metric]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ intervals come from the data, not from the draw.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -107,18 +108,21 @@ def _estimate(
         return Estimate(value)
 
     import numpy as np
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
-    interval = bootstrap(
-        samples,
-        statistic,
-        paired=len(samples) > 1,
-        vectorized=True,
-        axis=-1,
-        n_resamples=plan.resamples,
-        batch=max(1, _BATCH_ELEMENTS // n),
-        confidence_level=plan.confidence,
-        method="percentile",
-        rng=np.random.default_rng(plan.seed),
-    ).confidence_interval
+    with warnings.catch_warnings():
+        # Only where a resample has no value (a ratio over nothing): NaN says so, by contract.
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        interval = bootstrap(
+            samples,
+            statistic,
+            paired=len(samples) > 1,
+            vectorized=True,
+            axis=-1,
+            n_resamples=plan.resamples,
+            batch=max(1, _BATCH_ELEMENTS // n),
+            confidence_level=plan.confidence,
+            method="percentile",
+            rng=np.random.default_rng(plan.seed),
+        ).confidence_interval
     return Estimate(value, float(interval.low), float(interval.high))

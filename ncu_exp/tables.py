@@ -156,11 +156,11 @@ def _continuations(condition: Condition) -> tuple[Continuation, ...]:
 def _record(
     item: Item, arm: Arm, *, score: Score | None, continuation: Continuation, greedy: bool
 ) -> dict[str, Any]:
-    """One row; columns that stay missing are left out. `greedy`: the run generated text."""
+    """One row, None where nothing is known. `greedy`: the run generated text."""
     found = _find(score, continuation)
     status, reason = _outcome(arm, score, found=found)
     text = item.answer if continuation is Continuation.true else arm.fabricated
-    record: dict[str, Any] = {
+    record: dict[str, Any] = dict.fromkeys(DTYPES) | {
         "item_id": item.item_id,
         "corpus": item.corpus,
         "condition": arm.condition.value,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
 
 if TYPE_CHECKING:
-    import pandas as pd
     from mlflow import MlflowClient
 
 PARAM_LENGTH = 6000
@@ -63,9 +62,7 @@ class Run:
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
-        entities = [
-            Metric(k, float(v), now, step) for k, v in metrics.items() if math.isfinite(v)
-        ]
+        entities = [Metric(k, float(v), now, step) for k, v in metrics.items() if math.isfinite(v)]
         self._client.log_batch(self.run_id, metrics=entities)
 
     def log_dataset(self, dataset: DatasetInput) -> None:
@@ -112,7 +109,9 @@ def start_run(
     try:
         client = _client(config.uri)
         experiment_id = _experiment(client, config)
-        run = Run(client, client.create_run(experiment_id, run_name=name).info.run_id, experiment_id)
+        run = Run(
+            client, client.create_run(experiment_id, run_name=name).info.run_id, experiment_id
+        )
         run.set_tags(tags)
         run.log_params(params)
     except MlflowException as error:
@@ -123,22 +122,22 @@ def start_run(
     return run
 
 
-def system_metrics(config: TrackingConfig, run: Run) -> Any:
-    """A context in which MLflow samples CPU, memory and GPU use into the run, if asked for."""
+@contextmanager
+def system_metrics(config: TrackingConfig, run: Run) -> Iterator[None]:
+    """Let MLflow sample CPU, memory and GPU use into the run meanwhile, if asked for."""
     if not config.system_metrics:
-        return nullcontext()
+        yield
+        return
     import mlflow
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-    class _Monitor(SystemMetricsMonitor):  # type: ignore[misc]
-        def __enter__(self) -> None:
-            self.start()
-
-        def __exit__(self, *exc: object) -> None:
-            self.finish()
-
-    mlflow.set_tracking_uri(config.uri)
-    return _Monitor(run.run_id)
+    mlflow.set_tracking_uri(config.uri)  # the monitor's thread knows no client of ours
+    monitor = SystemMetricsMonitor(run.run_id)
+    monitor.start()
+    try:
+        yield
+    finally:
+        monitor.finish()
 
 
 def _client(uri: str) -> MlflowClient:
@@ -177,5 +176,3 @@ def ui_command(config: TrackingConfig) -> str:
     if config.uri.startswith(("http:", "https:")):
         return without_credentials(config.uri)
     return f"mlflow ui --host 127.0.0.1 --backend-store-uri {without_credentials(config.uri)}"
-
-

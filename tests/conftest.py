@@ -18,3 +18,11 @@ def corpora() -> Path:
     if not path.is_dir():
         pytest.skip(f"NCU_EXP_CORPORA={place} is not a folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that `model=hf model.name=<it>` loads in a second."""
+    from tests.tiny import save_tiny_model
+
+    return save_tiny_model(tmp_path_factory.mktemp("tiny") / "model")

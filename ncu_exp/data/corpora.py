@@ -24,7 +24,10 @@ from ncu_exp.records import Item
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """A row left out under `dataset.on_error=skip`; `row` counts from 1."""
+    """A row left out under `dataset.on_error=skip`; `row` counts from 1.
+
+    `field` is "" where the row could not be read at all.
+    """
 
     row: int
     field: str
@@ -153,7 +156,7 @@ def _collect(rows: Iterator[Row], make: Callable[[Row], Item], *, on_error: OnEr
 def _make_distinct(row: Row, make: Callable[[Row], Item], *, row_of_id: dict[str, int]) -> Item:
     """The item of a row; results are kept per item id, so that an id must not come twice."""
     if row.malformed:
-        raise RowProblem("*", row.malformed)
+        raise RowProblem("", row.malformed)
     item = make(row)
     if item.item_id in row_of_id:
         first = row_of_id[item.item_id]
@@ -173,5 +176,5 @@ def _check(collected: _Collected, schema: Schema, source: str) -> None:
         first = collected.skipped[0]
         raise DataError(
             f"{source}: none of the {collected.total} rows gives an item. "
-            f"Row {first.row}, field '{first.field}': {first.reason}."
+            f"Row {first.row}, {RowProblem(first.field, first.reason)}."
         )

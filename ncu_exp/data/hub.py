@@ -6,9 +6,6 @@ is cached, the error comes within seconds and not after the hub client's retries
 
 from __future__ import annotations
 
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,8 +15,8 @@ from ncu_exp.config import Corpus, DatasetConfig
 from ncu_exp.data.readers import read_file
 from ncu_exp.data.rows import Row
 from ncu_exp.errors import DataError, NetworkError
+from ncu_exp.network import hub_answers
 
-PROBE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 60.0
 LOCAL_WAY = (
@@ -40,7 +37,7 @@ def read_hub(config: DatasetConfig) -> Iterator[Row]:
 
     assert config.hub_id is not None
     is_folder = Path(config.hub_id).is_dir()
-    if not is_folder and not _is_cached(config.hub_id) and not _hub_answers():
+    if not is_folder and not _is_cached(config.hub_id) and not hub_answers():
         raise NetworkError(f"The hub does not answer, cannot load {config.hub_id}. {LOCAL_WAY}")
     try:
         dataset = datasets.load_dataset(
@@ -55,7 +52,8 @@ def read_hub(config: DatasetConfig) -> Iterator[Row]:
     except (DatasetsError, FileNotFoundError, ValueError, RuntimeError) as error:
         raise DataError(
             f"The hub dataset {config.hub_id} cannot be loaded with dataset.split={config.split}, "
-            f"dataset.hub_config={config.hub_config}, dataset.revision={config.revision}: {error}"
+            f"dataset.hub_config={config.hub_config}, dataset.revision={config.revision}: {error} "
+            "A local file in the same schema can stand in for it: dataset.path=FILE."
         ) from error
     for number, record in enumerate(dataset, start=1):
         yield Row(f"{config.hub_id} ({config.split})", number, record)
@@ -82,25 +80,6 @@ def read_web_file(url: str) -> Iterator[Row]:
         reason = error.__cause__ or error  # fsspec says "not found" whatever went wrong
         raise NetworkError(f"Cannot fetch dataset.hub_file={url}: {reason}. {LOCAL_WAY}") from error
     yield from read_file(Path(copy), name=PurePosixPath(parts.path).name)
-
-
-def _hub_answers() -> bool:
-    """Whether anything answers at the hub's address; what it says is for the hub's client."""
-    import datasets
-
-    if datasets.config.HF_HUB_OFFLINE:
-        return True  # the client is offline by the user's wish, and says so at once
-    request = urllib.request.Request(datasets.config.HF_ENDPOINT, method="HEAD")
-    try:
-        with urllib.request.urlopen(request, timeout=PROBE_TIMEOUT_S):
-            return True
-    except urllib.error.HTTPError as answer:
-        answer.close()
-        return True
-    except urllib.error.URLError as error:
-        return isinstance(error.reason, ssl.SSLError)  # the client has certificates of its own
-    except OSError:
-        return False
 
 
 def _is_cached(hub_id: str) -> bool:

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -42,7 +42,7 @@ def read_file(path: Path, *, name: str = "") -> Iterator[Row]:
         raise DataError(f"The data file {place} cannot be read: {error}") from error
 
 
-def _reader(place: str) -> Any:
+def _reader(place: str) -> Callable[[Path, str], Iterator[Row]]:
     for suffix, read in READERS.items():
         if place.lower().endswith((suffix, f"{suffix}.gz")):
             return read
@@ -139,7 +139,7 @@ def _read_delimited(path: Path, place: str, *, delimiter: str) -> Iterator[Row]:
                 yield _cells_row(cells, place, number)
         except (csv.Error, UnicodeDecodeError) as error:
             raise DataError(
-                f"The data file {place} is malformed at or after line {reader.line_num}: {error}"
+                f"The data file {place} is malformed after line {reader.line_num}: {error}"
             ) from error
 
 
@@ -155,7 +155,7 @@ def _cell(cell: str | None) -> object:
         return cell
     try:
         value = json.loads(cell)
-    except ValueError:
+    except (ValueError, RecursionError):
         return cell
     return value if all(isinstance(entry, (str, Mapping)) for entry in value) else cell
 

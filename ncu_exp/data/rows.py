@@ -29,18 +29,22 @@ class Row:
 
 
 class RowProblem(Exception):
-    """What is wrong with a row: the field, and the reason in words."""
+    """What is wrong with a row: the field ("" for the whole row), and the reason in words."""
 
     def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"field '{field}': {reason}")
+        super().__init__(f"field '{field}': {reason}" if field else reason)
         self.field = field
         self.reason = reason
 
 
-def take(fields: Fields, name: str) -> Any:
-    """The value of a field; RowProblem where the row has no such field."""
+def take(fields: Fields, name: str, *, within: str = "") -> Any:
+    """The value of a field of the row, or of a record in its field `within`; RowProblem without."""
     if name not in fields:
-        raise RowProblem(name, f"is missing; the row has: {', '.join(fields) or 'nothing'}")
+        holder = "record" if within else "row"
+        raise RowProblem(
+            f"{within}.{name}" if within else name,
+            f"is missing; the {holder} has: {', '.join(fields) or 'nothing'}",
+        )
     return fields[name]
 
 
@@ -105,7 +109,7 @@ def as_records(value: object, field: str) -> list[Fields]:
     if is_missing(value):
         return []
     if isinstance(value, Mapping):
-        columns = {name: [] if is_missing(column) else column for name, column in value.items()}
+        columns = {name: column for name, column in value.items() if not is_missing(column)}
         if any(not isinstance(column, list) for column in columns.values()):
             raise RowProblem(field, "is a record of single values, a list is needed")
         if len({len(column) for column in columns.values()}) > 1:

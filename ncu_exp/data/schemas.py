@@ -68,14 +68,16 @@ def with_gold(passages: list[Passage], field: str) -> tuple[Passage, ...]:
 
 def _sample_item(row: Row) -> Item:
     answer_type = required_text(row.fields, "answer_type")
+    answer = required_text(row.fields, "answer")
+    others = as_texts(take(row.fields, "aliases"), "aliases")
     if answer_type not in AnswerType.__members__:
         raise RowProblem("answer_type", f"'{answer_type}' is none of {', '.join(AnswerType)}")
     return Item(
         item_id=required_text(row.fields, "id"),
         corpus="sample",
         question=required_text(row.fields, "question"),
-        answer=required_text(row.fields, "answer"),
-        aliases=as_texts(take(row.fields, "aliases"), "aliases"),
+        answer=answer,
+        aliases=split_answers((answer, *others), "answer")[1],
         kind=required_text(row.fields, "kind"),
         answer_type=AnswerType(answer_type),
     )
@@ -93,7 +95,7 @@ def passage_of(record: Fields, field: str) -> Passage:
         raise RowProblem(f"{field}.is_gold", f"is {is_gold!r}, true or false is needed")
     return Passage(
         title=as_text(record.get("title"), f"{field}.title"),
-        text=as_passage_text(take(record, "text"), f"{field}.text"),
+        text=as_passage_text(take(record, "text", within=field), f"{field}.text"),
         is_gold=is_gold,
     )
 
@@ -124,7 +126,7 @@ def _nq_passages(row: Row) -> tuple[Passage, ...]:
     passages = [
         Passage(
             title=as_text(record.get("title"), "ctxs.title"),
-            text=as_passage_text(take(record, "text"), "ctxs.text"),
+            text=as_passage_text(take(record, "text", within="ctxs"), "ctxs.text"),
             is_gold=record.get("isgold") is True,
         )
         for record in as_records(row.fields["ctxs"], "ctxs")
@@ -232,7 +234,10 @@ def _pairs(row: Row, field: str, first: str, second: str) -> list[tuple[Any, Any
     value = take(row.fields, field)
     if isinstance(value, list) and all(isinstance(v, list) and len(v) == 2 for v in value):
         return [(v[0], v[1]) for v in value]
-    return [(take(r, first), take(r, second)) for r in as_records(value, field)]
+    return [
+        (take(r, first, within=field), take(r, second, within=field))
+        for r in as_records(value, field)
+    ]
 
 
 # --- SQuAD -----------------------------------------------------------------------------------

@@ -1,21 +1,23 @@
 """Where a text mentions an answer: whole words of any script, offsets into the original text.
 
 A mention is found whatever its case, diacritics, quotes, dashes and spaces. It is not found inside
-another word ("Croatian"), inside another number ("7" in 2017, "6" in 1.6 or 6,000) or in a word
-that only looks like a short answer ("kiss" for "Kiss", "us" for "US").
+another word ("Croatian") or another number ("7" in 2017, "6" in 1.6 or 6,000), nor in a word that
+only looks like a short answer ("kiss" for "Kiss", "us" for "US").
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ncu_exp.perturb.folding import Folded, fold, fold_text, is_mark, script
-from ncu_exp.perturb.numerals import MONTH, NUMBER_WORD, SCALE
+from ncu_exp.perturb.boundaries import stands_alone
+from ncu_exp.perturb.folding import Folded, fold, fold_text, script
+from ncu_exp.perturb.forms import Form, answer_forms
 from ncu_exp.perturb.words import FUNCTION_WORDS
+
+_SHORT = 4  # letters; a capitalised answer up to this length needs a capital in the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,69 +29,49 @@ class Mention:
     matched_answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """An answer made ready for the search.
-
-    `core` is the answer without punctuation at its edges and without `lead`, the article or
-    preposition before it ("the retina", "in 1966"), which may stand in the text or not. Empty
-    where the answer has no word character.
-    """
-
-    answer: str
-    lead: str
-    core: str
-
-
 def find_mentions(text: str, answers: Sequence[str]) -> list[Mention]:
     """Every mention of the answers in the text, in order; longer ones win over what they overlap.
 
-    Short capitalised answers (up to four letters) need a capital in the text, function words the
-    very same case; lower-case function words ("a", "no") are never mentions.
+    A possessive ending stays outside, an answer's own article inside ("The Yankees") where it
+    stands in the text. Short capitalised answers need a capital, function words the very same
+    case; lower-case function words ("a", "no") are never mentions.
     """
-    return _search(text, answers, _case_fits)
+    return _search(text, answers, case_fits=_careful_case)
 
 
 def find_lookalikes(text: str, answers: Sequence[str]) -> list[Mention]:
     """As `find_mentions`, in any case: what a reader or a scorer could still take for an answer.
 
-    Only function words keep their case: "us" in a text is no "US".
+    Function words keep their case even here: "us" is no "US".
     """
-    return _search(text, answers, _case_fits_loosely)
+    return _search(text, answers, case_fits=_any_case)
 
 
-def has_word_character(answer: str) -> bool:
-    """Whether there is anything in the answer to search for (not so in ")" and "---")."""
-    return bool(answer_form(answer).core)
-
-
-def occurs_inside_words(text: str, answers: Sequence[str]) -> list[str]:
-    """The words of the text that hold an answer without being one, in order, each once."""
+def find_inside_words(text: str, answers: Sequence[str]) -> list[str]:
+    """The words and numbers of the text that hold an answer without being one, each once."""
     folded = fold(text)
     found: dict[str, None] = {}
-    for form in _forms(answers):
+    for form in answer_forms(answers):
         core = fold_text(form.core)
         start = folded.text.find(core)
         while start >= 0:
             end = start + len(core)
-            if _joins_left(folded, start, end) or _joins_right(folded, start, end):
+            if not stands_alone(folded, start, end):
                 found.setdefault(_surrounding_word(folded, start, end))
             start = folded.text.find(core, end)
     return list(found)
 
 
-# --- the search ---------------------------------------------------------------------------------
-
-
 def _search(
-    text: str, answers: Sequence[str], case_fits: Callable[[Form, str, bool], bool]
+    text: str, answers: Sequence[str], *, case_fits: Callable[[Form, str, bool], bool]
 ) -> list[Mention]:
     folded = fold(text)
     found: list[Mention] = []
-    for form in _forms(answers):
-        for start, end in _whole_words(folded, form):
+    for form in answer_forms(answers):
+        for start, core_start, end in _whole_words(folded, form):
             first, last = folded.original_span(start, end)
-            if case_fits(form, text[first:last], _opens_sentence(folded, start)):
+            core = text[folded.starts[core_start] : last]
+            if case_fits(form, core, _opens_sentence(text[max(0, first - 8) : first])):
                 found.append(Mention(first, last, form.answer))
     return _longest(found)
 
@@ -99,121 +81,99 @@ def _longest(found: list[Mention]) -> list[Mention]:
     kept: list[Mention] = []
     taken: set[int] = set()
     for mention in sorted(found, key=lambda m: (m.start - m.end, m.start)):
-        if mention.start not in taken and mention.end - 1 not in taken:
+        covered = range(mention.start, mention.end)
+        if taken.isdisjoint(covered):
             kept.append(mention)
-            taken.update(range(mention.start, mention.end))
+            taken.update(covered)
     return sorted(kept, key=lambda m: m.start)
 
 
-def _whole_words(folded: Folded, form: Form) -> Iterator[tuple[int, int]]:
-    first_word = fold_text(form.core).split(" ")[0]
-    if first_word not in folded.text:  # cheap, and true of most of a hundred aliases
-        return
+def _whole_words(folded: Folded, form: Form) -> Iterator[tuple[int, int, int]]:
+    """Start, start of the core and end of each place where the form stands alone."""
+    if fold_text(form.core).split(" ")[0].rstrip(".!?") not in folded.text:
+        return  # true of most of a hundred aliases, and cheap
     pattern = _pattern(form)
     position = 0
     while match := pattern.search(folded.text, position):
-        start, end = match.span()
-        end = _without_final_stop(folded.text, start, end)
-        core_start = match.start("core")
-        if _joins_left(folded, core_start, end) or _joins_right(folded, core_start, end):
-            position = start + 1
-        else:
-            yield start, end
+        start, core_start, end = match.start(), match.start("core"), match.end()
+        if _ends_paragraph(folded.text, end):
+            end -= 1
+        if stands_alone(folded, core_start, end):
+            yield start, core_start, end
             position = end
+        else:
+            position = core_start + 1
 
 
-_SPACE = r"(?: +\n? *|\n *)"
+_SPACE = r"(?: +\n? *|\n *)"  # a line may break inside a name, a paragraph may not
 
 
 @lru_cache(maxsize=4096)
 def _pattern(form: Form) -> re.Pattern[str]:
     core = _SPACE.join(map(re.escape, fold_text(form.core).split(" ")))
-    # A final mark of the name may be missing in the text ("Inc.", "Teen Titans Go!").
-    core = re.sub(r"(\\\.|!|\\\?)$", r"(?:\1)?", core)
+    core = re.sub(r"(\\\.|!|\\\?)$", r"(?:\1)?", core)  # "Inc.", "Teen Titans Go!"
     lead = _SPACE.join(map(re.escape, fold_text(form.lead).split()))
-    before = rf"(?:(?<!\w){lead}{_SPACE})?" if lead else ""
-    return re.compile(f"{before}(?P<core>{core})")
+    return re.compile(
+        rf"(?:(?<!\w){lead}{_SPACE})?(?P<core>{core})" if lead else f"(?P<core>{core})"
+    )
 
 
-def _without_final_stop(text: str, start: int, end: int) -> int:
-    """Leave out the full stop of an abbreviation where it ends a paragraph too."""
-    if text[end - 1] == "." and end - start > 1 and re.match(r"['\")\]]*\s*(?:\n|$)", text[end:]):
-        return end - 1
-    return end
+def _ends_paragraph(text: str, end: int) -> bool:
+    """Whether the last character is a full stop that ends the sentence too ("in the U.S.")."""
+    return text[end - 1] == "." and re.match(r"['\")\]]*[ ]*(?:\n|$)", text[end:]) is not None
 
 
-# --- answers ------------------------------------------------------------------------------------
-
-_LEAD = re.compile(
-    r"(?:(?:usually|in|on|at|by|from|to|of|for|during|since|until|after|before|as|with|about|around"
-    r"|approximately|nearly|almost|over|under|more than|less than|no more than|up to|an estimated"
-    r"|the|a|an)\s+)+(?=\S)"
-)
-_ARTICLE = re.compile(r"(?:The|A|An)\s+(?=\S)|(?:In|On|By|From|About|Around)\s+(?=\d)")
-_ABBREVIATION = re.compile(
-    r"(?:(?:^|[\s.])\w|\b(?:jr|sr|inc|ltd|co|corp|bros|st|dr|mr|mrs|esq|ft|mt))\.$", re.IGNORECASE
-)
-_CLOSERS = {")": "(", "]": "[", "}": "{", '"': '"', "”": "“", "»": "«", "'": "'", "’": "‘"}
-_OPENERS = {opener: closer for closer, opener in _CLOSERS.items()}
+_SENTENCE_END = re.compile(r"(?:^|[.!?:\n]['\")\]]*)\s*['\"(\[“‘]*$")
 
 
-def _forms(answers: Sequence[str]) -> list[Form]:
-    """One form per distinct core; an answer's possessive is dropped where the bare answer exists."""
-    forms: dict[tuple[str, str], Form] = {}
-    for answer in answers:
-        form = answer_form(answer)
-        if form.core:
-            forms.setdefault((form.lead, form.core), form)
-    bare = {fold_text(form.core) for form in forms.values()}
-    return [form for form in forms.values() if _bare_of_possessive(form.core) not in bare]
+def _opens_sentence(before: str) -> bool:
+    return _SENTENCE_END.search(before) is not None
 
 
-def _bare_of_possessive(core: str) -> str:
-    folded = fold_text(core)
-    return folded[:-2] if folded.endswith("'s") else ""
+def _careful_case(form: Form, core: str, opens_sentence: bool) -> bool:
+    answer = form.core
+    if fold_text(answer) in FUNCTION_WORDS:
+        # "US" and "IT" in capitals; "It" and "A" only where no sentence gives them the capital.
+        is_capital = core.isupper() and len(core) > 1
+        return core == answer and not answer.islower() and (is_capital or not opens_sentence)
+    if _needs_capital(form):
+        return not core[0].islower()
+    return True
 
 
-@lru_cache(maxsize=4096)
-def answer_form(answer: str) -> Form:
-    """Take an answer apart: what leads it, and the core that a text must hold."""
-    core = _strip_edges(answer)
-    lead = _LEAD.match(core) or _ARTICLE.match(core)
-    rest = _strip_edges(core[lead.end() :]) if lead else ""
-    if lead and rest and fold_text(rest) not in FUNCTION_WORDS:
-        return Form(answer, lead.group().strip(), rest)
-    return Form(answer, "", core)
+def _needs_capital(form: Form) -> bool:
+    """A name that is a common word without its capital: "Kiss", "K", "The Office"."""
+    answer = form.core
+    if " " in answer or not answer[0].isupper():
+        return False
+    if answer.isupper() and len(answer) >= _SHORT:  # SKODA: capitals that say nothing
+        return False
+    return len(fold_text(answer)) <= _SHORT or bool(form.lead)
 
 
-def _strip_edges(answer: str) -> str:
-    text = answer.strip()
-    while text and not _opens(text):
-        text = text[1:].lstrip()
-    while text and not _closes(text):
-        text = text[:-1].rstrip()
-    if not any(script(char) for char in text):
-        return ""
-    return text
+def _any_case(form: Form, core: str, opens_sentence: bool) -> bool:
+    if fold_text(form.core) in FUNCTION_WORDS:
+        return _careful_case(form, core, opens_sentence)
+    return True
 
 
-def _opens(text: str) -> bool:
-    """Whether the first character belongs to the answer."""
-    first, rest = text[0], text[1:]
-    if first in ".-−+" and rest[:1].isdigit():
+_INNER = "-'’.,:/"
+_LONGEST_WORD = 40  # characters shown on each side; scripts without spaces have no end
+
+
+def _surrounding_word(folded: Folded, start: int, end: int) -> str:
+    text = folded.original
+    first, last = folded.original_span(start, end)
+    while first > 0 and start - first < _LONGEST_WORD and _goes_on(text, first - 1, -1):
+        first -= 1
+    while last < len(text) and last - end < _LONGEST_WORD and _goes_on(text, last, 1):
+        last += 1
+    return text[first:last]
+
+
+def _goes_on(text: str, index: int, step: int) -> bool:
+    """Whether the character belongs to the word: a letter, or a sign with a letter beyond it."""
+    if script(text[index]):
         return True
-    if first in _OPENERS and _OPENERS[first] in rest[:-1]:
-        return True
-    return bool(script(first)) or _is_currency(first)
-
-
-def _closes(text: str) -> bool:
-    """Whether the last character belongs to the answer."""
-    last, rest = text[-1], text[:-1]
-    if last in _CLOSERS and _CLOSERS[last] in rest[1:] and not script(rest[-1:] or " ") == "":
-        return rest.count(_CLOSERS[last]) % 2 == 1 or _CLOSERS[last] != last
-    if last == ".":
-        return bool(_ABBREVIATION.search(text))
-    return bool(script(last)) or _is_currency(last) or last in "%°′″!?+#"
-
-
-def _is_currency(char: str) -> bool:
-    return unicodedata.category(char) == "Sc"
+    beyond = index + step
+    return text[index] in _INNER and 0 <= beyond < len(text) and bool(script(text[beyond]))

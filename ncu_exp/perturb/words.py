@@ -6,129 +6,154 @@ import re
 
 from ncu_exp.perturb.folding import fold_text
 
+
+def word_list(words: str) -> tuple[str, ...]:
+    """Words written with spaces between them."""
+    return tuple(words.split())
+
+
 # English words that stand in any text and that tell nothing about an answer.
 FUNCTION_WORDS = frozenset(
-    """a an the and or nor but if of in on at to by for from with without into onto over under up
-    down off out about around as is am are was were be been being it its he him his she her hers
-    they them their we us our you your i me my mine this that these those there here no not so do
-    does did done has have had will would can could shall should may might must who whom whose what
-    which when where why how than then all any some each both either neither such only own same too
-    very just also more most less least many much few other another during since until till before
-    after between among through per via""".split()
+    word_list("""
+    a an the and or nor but if of in on at to by for from with without into onto over under up down
+    off out about around as is am are was were be been being it its he him his she her hers they
+    them their we us our you your i me my mine this that these those there here no not so do does
+    did done has have had will would can could shall should may might must who whom whose what which
+    when where why how than then all any some each both either neither such only own same too very
+    just also more most less least many much few other another during since until till before after
+    between among through per via
+    """)
 )
 
-# Head nouns that say what kind of thing a name names. A fabricated name keeps them, so that a
-# river stays a river; they give nothing away.
-PLACE_HEADS = frozenset(
-    """river lake sea ocean bay gulf strait canal creek falls mountain mountains mount hill hills
-    peak valley canyon desert forest island islands peninsula cape coast beach county district
-    province region state city town village park gardens garden street road avenue square bridge
-    tower palace castle fort cathedral church abbey temple mosque stadium arena airport station
-    harbour harbor port building house hall hotel theatre theater center centre museum library
-    hospital prison cemetery observatory plaza mall north south east west northern southern eastern
-    western central new old great upper lower saint st""".split()
-)
-ORGANIZATION_HEADS = frozenset(
-    """university college school academy institute company corporation corp inc ltd llc plc group
+# Head nouns say what kind of thing a name names. A fabricated name keeps them, so that a river
+# stays a river; they give nothing away.
+_PLACE_HEADS = word_list("""
+    river rivers lake sea ocean bay gulf strait canal creek falls mountain mountains mount hill
+    hills peak valley canyon desert forest island islands peninsula cape coast beach county district
+    province region state city town village park gardens street road avenue square bridge tower
+    palace castle fort cathedral church abbey temple mosque stadium arena airport station harbour
+    harbor port building house hall hotel theatre theater center centre museum library hospital
+    prison cemetery observatory plaza area metropolitan line plant
+    """)
+_ORGANIZATION_HEADS = word_list("""
+    university college school academy institute company corporation corp inc ltd llc plc group
     records studios pictures entertainment media press publishing airlines airways bank trust fund
-    foundation society association federation union league club party church court ministry
-    department office bureau agency commission committee council parliament congress senate assembly
-    army navy force guard orchestra band ensemble choir theatre museum library hospital laboratory
-    laboratories industries motors systems technologies international national royal supreme
-    federal""".split()
+    foundation society association federation union league club party court ministry department
+    office bureau agency commission committee council parliament congress senate assembly army navy
+    force forces guard orchestra band ensemble choir laboratory laboratories industries motors
+    systems technologies international national royal supreme federal
+    """)
+_EVENT_HEADS = word_list("""
+    war wars battle siege treaty revolution rebellion revolt uprising crisis crash massacre incident
+    affair trial games olympics cup championship championships open tournament bowl series prize
+    award awards medal festival fair exposition conference summit act earthquake hurricane storm
+    flood fire plague expedition campaign operation day
+    """)
+HEADS = frozenset(_PLACE_HEADS + _ORGANIZATION_HEADS + _EVENT_HEADS)
+
+# Words beside a name that are no part of it.
+QUALIFIERS = frozenset(
+    word_list("""
+    north south east west northern southern eastern western central new old great greater upper
+    lower saint st world
+    """)
 )
-EVENT_HEADS = frozenset(
-    """war wars battle siege treaty revolution rebellion revolt uprising crisis crash massacre
-    incident affair trial games olympics cup championship championships open tournament league bowl
-    series prize award awards medal festival fair exposition congress conference summit council act
-    earthquake hurricane storm flood fire plague expedition campaign operation day world""".split()
+TITLES = frozenset(
+    word_list("""
+    sir dame lord lady king queen prince princess emperor empress tsar czar pope saint st bishop
+    archbishop cardinal reverend rev father mother brother sister mr mrs ms miss dr doctor prof
+    professor president chancellor minister senator governor mayor judge justice general colonel
+    major captain lieutenant sergeant admiral commander duke duchess earl count countess baron
+    baroness sultan shah khan hon honourable chief coach
+    """)
 )
-HEADS = PLACE_HEADS | ORGANIZATION_HEADS | EVENT_HEADS
+NAME_SUFFIXES = frozenset(word_list("jr sr ii iii iv v md phd esq dsc obe mbe cbe kbe qc"))
+_NEUTRAL = FUNCTION_WORDS | HEADS | QUALIFIERS | TITLES | NAME_SUFFIXES
 
 # Closed classes: an answer out of one is replaced by another member of it.
 CLASSES: tuple[tuple[str, ...], ...] = (
-    ("red", "blue", "green", "yellow", "orange", "purple", "brown", "grey", "pink", "white", "black"),
-    tuple(
-        """British English Scottish Welsh Irish French German Spanish Portuguese Italian Dutch
-        Belgian Swiss Austrian Polish Czech Hungarian Romanian Bulgarian Greek Turkish Russian
-        Ukrainian Swedish Norwegian Danish Finnish American Canadian Mexican Brazilian Chilean
-        Peruvian Egyptian Moroccan Kenyan Nigerian Indian Persian Chinese Japanese Korean
-        Vietnamese Australian""".split()
-    ),
+    word_list("red blue green yellow orange purple brown grey pink white black"),
+    word_list("""
+    British English Scottish Welsh Irish French German Spanish Portuguese Italian Dutch Belgian
+    Swiss Austrian Polish Czech Hungarian Romanian Bulgarian Greek Turkish Russian Ukrainian Swedish
+    Norwegian Danish Finnish American Canadian Mexican Brazilian Chilean Peruvian Egyptian Moroccan
+    Kenyan Nigerian Indian Persian Chinese Japanese Korean Vietnamese Australian
+    """),
     ("Africa", "Asia", "Europe", "North America", "South America", "Australia", "Antarctica"),
-    ("gold", "silver", "copper", "iron", "tin", "lead", "zinc", "nickel", "cobalt", "chromium"),
-    ("hydrogen", "helium", "oxygen", "nitrogen", "carbon", "neon", "argon", "chlorine", "sulphur"),
-    ("football", "basketball", "baseball", "cricket", "rugby", "tennis", "golf", "hockey", "rowing"),
-    ("arm", "leg", "hand", "foot", "knee", "elbow", "shoulder", "wrist", "ankle", "neck", "hip"),
-    ("heart", "liver", "kidney", "lung", "spleen", "stomach", "pancreas", "bladder", "gallbladder"),
-    ("guitar", "piano", "violin", "cello", "flute", "trumpet", "clarinet", "harp", "oboe", "banjo"),
-    ("eagle", "falcon", "heron", "magpie", "ostrich", "pelican", "penguin", "raven", "swan", "wren"),
-    ("bear", "camel", "dolphin", "fox", "giraffe", "horse", "lynx", "otter", "rabbit", "wolf"),
-    ("apple", "apricot", "cherry", "fig", "grape", "lemon", "mango", "peach", "pear", "plum"),
+    word_list("gold silver copper iron tin lead zinc nickel cobalt chromium cadmium mercury"),
+    word_list(
+        "hydrogen helium oxygen nitrogen carbon neon argon chlorine sulphur potassium calcium"
+    ),
+    word_list("football basketball baseball cricket rugby tennis golf hockey rowing badminton"),
+    word_list("arm leg hand foot knee elbow shoulder wrist ankle neck hip face"),
+    word_list("heart liver kidney lung spleen stomach pancreas bladder gallbladder retina"),
+    word_list("guitar piano violin cello flute trumpet clarinet harp oboe banjo"),
+    word_list("eagle falcon heron magpie ostrich pelican penguin raven swan wren"),
+    word_list("bear camel dolphin fox giraffe horse lynx otter rabbit wolf scorpion"),
+    word_list("apple apricot cherry fig grape lemon mango peach pear plum"),
 )
 
 # Common words by the ending of the word that they stand in for, so that the sentence still parses.
 # The first ending that fits wins; the last one fits everything.
 COMMON_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("ing", tuple("weaving grafting tempering carving quilting glazing threshing welding".split())),
-    ("tion", tuple("filtration pollination lamination irrigation rotation ventilation".split())),
-    ("sion", tuple("immersion suspension extension compression diffusion dispersion".split())),
-    ("ology", tuple("hydrology ecology mineralogy topology meteorology limnology".split())),
-    ("ism", tuple("mechanism naturalism magnetism pluralism organism classicism".split())),
-    ("ity", tuple("humidity elasticity polarity buoyancy symmetry velocity porosity".split())),
-    ("ment", tuple("sediment pigment settlement filament ornament implement".split())),
-    ("ness", tuple("dryness hardness brightness dampness stiffness".split())),
-    ("ly", tuple("slowly evenly loosely sparsely quietly firmly".split())),
-    ("ed", tuple("woven glazed folded painted polished sheltered tempered".split())),
-    ("er", tuple("gardener weaver carpenter drummer baker potter miner".split())),
-    ("or", tuple("surveyor sculptor tailor inspector curator translator".split())),
-    ("ist", tuple("botanist cellist florist machinist archivist".split())),
-    ("al", tuple("coastal seasonal vertical marginal orbital tidal".split())),
-    ("ic", tuple("aquatic ceramic acoustic organic volcanic granitic".split())),
-    ("ous", tuple("porous fibrous gaseous luminous deciduous".split())),
-    ("ive", tuple("reflective adhesive abrasive decorative protective".split())),
-    ("ble", tuple("portable flexible soluble washable durable".split())),
-    ("ies", tuple("nurseries galleries canneries batteries quarries ferries".split())),
-    ("ss", tuple("compass mattress harness trellis canvas brass".split())),
-    ("s", tuple("lanterns barrels ribbons saddles kettles pulleys shutters baskets anchors".split())),
+    ("ing", word_list("weaving grafting tempering carving quilting glazing threshing welding")),
+    ("tion", word_list("filtration pollination lamination irrigation rotation ventilation")),
+    ("sion", word_list("immersion suspension extension compression dispersion")),
+    ("ology", word_list("hydrology ecology mineralogy topology meteorology limnology")),
+    ("ism", word_list("naturalism magnetism pluralism classicism dynamism")),
+    ("ity", word_list("humidity elasticity polarity symmetry velocity porosity")),
+    ("ment", word_list("sediment pigment settlement filament ornament implement")),
+    ("ness", word_list("dryness hardness brightness dampness stiffness")),
+    ("ly", word_list("slowly evenly loosely sparsely quietly firmly")),
+    ("ed", word_list("glazed folded painted polished sheltered tempered")),
+    ("er", word_list("gardener weaver carpenter drummer baker potter")),
+    ("or", word_list("surveyor sculptor tailor inspector curator translator")),
+    ("ist", word_list("botanist cellist florist machinist archivist")),
+    ("al", word_list("coastal seasonal vertical marginal orbital tidal")),
+    ("ic", word_list("aquatic ceramic acoustic organic volcanic granitic")),
+    ("ous", word_list("porous fibrous gaseous luminous deciduous")),
+    ("ive", word_list("reflective adhesive abrasive decorative protective")),
+    ("ble", word_list("portable flexible soluble washable durable")),
+    ("ies", word_list("nurseries galleries canneries batteries quarries ferries")),
+    ("ss", word_list("compass mattress harness trellis canvas")),
+    ("s", word_list("lanterns barrels ribbons saddles kettles pulleys shutters baskets anchors")),
     (
         "",
-        tuple(
-            """lantern barrel ribbon saddle kettle pulley shutter basket anchor lattice mortar
-            willow pebble varnish gravel linen resin turret pantry quarry chisel thimble""".split()
-        ),
+        word_list("""
+        lantern barrel ribbon saddle kettle pulley shutter basket anchor lattice mortar willow
+        pebble varnish gravel linen resin turret pantry quarry chisel thimble
+        """),
     ),
 )
 
-TITLE_ADJECTIVES = tuple(
-    """Silent Hollow Crimson Distant Broken Gilded Winter Paper Copper Amber Quiet Wandering Velvet
-    Bitter Hidden Painted Restless Scarlet Tangled Weathered Midnight Borrowed""".split()
-)
-TITLE_NOUNS = tuple(
-    """Orchard Lantern Harbour Meadow Compass Sparrow Cathedral Carnival Letter Mirror Staircase
-    Tides Embers Feather Clockmaker Horizon Ferryman Garden Parade Thistle Voyage Almanac Ledger
-    Rooftop""".split()
-)
-TEAM_NOUNS = tuple(
-    """Herons Otters Badgers Pioneers Mariners Comets Lynxes Foxes Harriers Anglers Sentinels
-    Millers Foresters Kestrels Bisons Voyagers""".split()
-)
+TITLE_ADJECTIVES = word_list("""
+    Silent Hollow Crimson Distant Broken Gilded Winter Paper Copper Amber Quiet Wandering Velvet
+    Bitter Hidden Painted Restless Scarlet Tangled Weathered Midnight Borrowed
+    """)
+TITLE_NOUNS = word_list("""
+    Orchard Lantern Harvest Meadow Compass Sparrow Riddle Carnival Letter Mirror Staircase Tides
+    Embers Feather Clockmaker Horizon Ferryman Parade Thistle Voyage Almanac Ledger Rooftop
+    """)
+TEAM_NOUNS = word_list("""
+    Herons Otters Badgers Pioneers Mariners Comets Lynxes Foxes Harriers Anglers Sentinels Millers
+    Foresters Kestrels Bisons Voyagers
+    """)
 
 _WORD = re.compile(r"[^\W_]+(?:['.][^\W_]+)*")
 
 
 def folded_words(text: str) -> list[str]:
     """The folded words of a text, in order; a possessive ending is dropped."""
-    words = _WORD.findall(fold_text(text))
-    return [word.removesuffix("'s") for word in words]
+    return [word.removesuffix("'s") for word in _WORD.findall(fold_text(text))]
+
+
+def is_significant(word: str) -> bool:
+    """Whether a folded word could give an answer away: no function word, head noun or title."""
+    if word in _NEUTRAL:
+        return False
+    return len(word) > 2 or not word.isascii() or any(c.isdigit() for c in word)
 
 
 def significant_words(text: str) -> set[str]:
-    """The folded words that could give an answer away: no function words, no generic heads."""
-    return {
-        word
-        for word in folded_words(text)
-        if word not in FUNCTION_WORDS
-        and word not in HEADS
-        and (len(word) > 2 or not word.isascii() or any(c.isdigit() for c in word))
-    }
+    """The significant words of a text, folded."""
+    return {word for word in folded_words(text) if is_significant(word)}

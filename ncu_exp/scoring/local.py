@@ -128,12 +128,12 @@ class LocalEngine:
         if isinstance(outcome, NonFiniteError):
             return _failed(encoded.request, str(outcome), encoded=encoded)
         scores, greedy = outcome
-        text = self.loaded.tokenizer.decode(list(greedy), skip_special_tokens=True).strip()
+        text = self.loaded.tokenizer.decode(list(greedy), skip_special_tokens=True)
         return Score(
             item_id=encoded.request.item_id,
             condition=encoded.request.condition,
             continuations=scores,
-            greedy_text=text,
+            greedy_text=first_line(text),
             greedy_ids=greedy,
             prompt_tokens=len(encoded.prompt_ids),
             prompt_sha256=encoded.prompt_sha256,
@@ -157,6 +157,11 @@ class LocalEngine:
             import torch
 
             torch.cuda.synchronize()
+
+
+def first_line(text: str) -> str:
+    """A generated answer ends with its line: models without a chat template do not stop there."""
+    return text.strip().partition("\n")[0].strip()
 
 
 def _failed(request: ScoreRequest, reason: str, *, encoded: EncodedRequest | None = None) -> Score:
@@ -194,3 +199,26 @@ def count_tokens(scores: Sequence[Score]) -> int:
         for s in scores
         if s.ok
     )
+
+
+def reset_peak_memory() -> None:
+    """Start the count of `peak_memory_gb` anew on CUDA devices."""
+    import torch
+
+    for index in range(torch.cuda.device_count()):
+        torch.cuda.reset_peak_memory_stats(index)
+
+
+def peak_memory_gb() -> float:
+    """Peak memory in GB: of all CUDA devices since the reset, or of this process on a CPU.
+
+    The process's own peak never falls, so on a CPU it includes the earlier jobs of a sweep.
+    """
+    import torch
+
+    if torch.cuda.is_available():
+        devices = range(torch.cuda.device_count())
+        return sum(torch.cuda.max_memory_allocated(i) for i in devices) / 1e9
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9

@@ -12,6 +12,7 @@ from typing import Any
 
 from ncu_exp.config import ModelConfig, PrecisionName, WeightsSource
 from ncu_exp.errors import ModelError, NetworkError
+from ncu_exp.network import hub_answers
 from ncu_exp.scoring.packaged import packaged_model
 from ncu_exp.scoring.precision import Precision, check_memory
 
@@ -81,12 +82,17 @@ def _place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
     """What to hand to from_pretrained: the place, and the arguments that all its calls share."""
     if config.source is WeightsSource.packaged:
         return str(packaged_model(cache_dir)), {}
-    common = {"revision": config.revision, "trust_remote_code": config.trust_remote_code}
     place = os.path.expanduser(config.name)
     if place.startswith((".", os.sep)) and not Path(place).is_dir():
         raise ModelError(f"model.name={config.name}: there is no such directory.")
     if Path(place).is_dir() and not (Path(place) / "config.json").is_file():
         raise ModelError(f"model.name={config.name}: the directory holds no config.json.")
+    common = {
+        "revision": config.revision,
+        "trust_remote_code": config.trust_remote_code,
+        # Without a network the cache alone is asked, and says at once what it lacks.
+        "local_files_only": not Path(place).is_dir() and not hub_answers(),
+    }
     return place, common
 
 
@@ -146,16 +152,16 @@ def _readable_errors(config: ModelConfig) -> Iterator[None]:
         text = str(error).strip().split("\n")[0]
         if _looks_offline(error):
             raise NetworkError(
-                f"{config.label}: the model hub cannot be reached and {config.name!r} is not in "
-                "the local cache. Give a local directory: model=hf model.name=/directory/of/a/model  "
+                f"{config.label}: the model hub cannot be reached and {config.name!r} is not "
+                "in the local cache. Give a local directory: model=hf model.name=/a/directory "
                 f"-- or use the embedded model: model=smollm2. ({text})"
             ) from error
         raise ModelError(f"{config.label}: {config.name!r} cannot be loaded: {text}") from error
 
 
 def _looks_offline(error: BaseException | None) -> bool:
-    import httpx
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # or httpx2, by version
 
     while error is not None:
         if isinstance(
