@@ -89,7 +89,7 @@ class ModelConfig:
     """One option of the `model` group."""
 
     name: str = MISSING  # hub id, local directory or the API's model name
-    label: str = "${.name}"  # short name in tables and figures
+    label: str = ""  # short name in tables and figures; the name itself where empty
     engine: EngineName = EngineName.transformers
     source: WeightsSource = WeightsSource.hub
     revision: str | None = None
@@ -258,8 +258,12 @@ def from_dictconfig(cfg: DictConfig) -> Config:
     """
     from omegaconf import OmegaConf
 
+    missing = sorted(OmegaConf.missing_keys(cfg))
+    if missing:
+        raise UserError(f"{', '.join(missing)} must be given: {missing[0]}=...")
     config = OmegaConf.to_object(cfg)
     assert isinstance(config, Config)
+    config.model.label = config.model.label or config.model.name
     check_values(config)
     return config
 

@@ -37,7 +37,7 @@ def read_hub(config: DatasetConfig) -> Iterator[Row]:
 
     assert config.hub_id is not None
     is_folder = Path(config.hub_id).is_dir()
-    if not is_folder and not _is_cached(config.hub_id) and not hub_answers():
+    if not is_folder and not _is_cached(config.hub_id) and not _hub_answers():
         raise NetworkError(f"The hub does not answer, cannot load {config.hub_id}. {LOCAL_WAY}")
     try:
         dataset = datasets.load_dataset(
@@ -80,6 +80,13 @@ def read_web_file(url: str) -> Iterator[Row]:
         reason = error.__cause__ or error  # fsspec says "not found" whatever went wrong
         raise NetworkError(f"Cannot fetch dataset.hub_file={url}: {reason}. {LOCAL_WAY}") from error
     yield from read_file(Path(copy), name=PurePosixPath(parts.path).name)
+
+
+def _hub_answers() -> bool:
+    import datasets
+
+    # Offline by the user's wish: the client says so at once.
+    return bool(datasets.config.HF_HUB_OFFLINE) or hub_answers(datasets.config.HF_ENDPOINT)
 
 
 def _is_cached(hub_id: str) -> bool:

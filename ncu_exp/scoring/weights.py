@@ -80,6 +80,8 @@ def load_model(
 
 def _place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
     """What to hand to from_pretrained: the place, and the arguments that all its calls share."""
+    from huggingface_hub import constants
+
     if config.source is WeightsSource.packaged:
         return str(packaged_model(cache_dir)), {}
     place = os.path.expanduser(config.name)
@@ -91,7 +93,7 @@ def _place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
         "revision": config.revision,
         "trust_remote_code": config.trust_remote_code,
         # Without a network the cache alone is asked, and says at once what it lacks.
-        "local_files_only": not Path(place).is_dir() and not hub_answers(),
+        "local_files_only": not Path(place).is_dir() and not hub_answers(constants.ENDPOINT),
     }
     return place, common
 

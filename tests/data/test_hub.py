@@ -14,7 +14,6 @@ from typing import Any
 
 import datasets
 import pytest
-from huggingface_hub import constants
 
 from ncu_exp.config import Corpus, DatasetConfig, GoldContext
 from ncu_exp.data.corpora import load_items
@@ -32,9 +31,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
     monkeypatch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", cache / "downloads")
     monkeypatch.setattr(datasets.config, "HF_ENDPOINT", CLOSED)
-    monkeypatch.setattr(constants, "ENDPOINT", CLOSED)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     return cache
 
 
@@ -154,7 +151,6 @@ def test_no_network_says_so_within_seconds() -> None:
 
 def test_offline_by_choice_without_a_cached_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(NetworkError, match=r"rajpurkar/squad.*dataset\.path="):
         load_items(config_of(Corpus.squad, hub_id="rajpurkar/squad"))
 
@@ -167,7 +163,6 @@ def test_offline_by_choice_takes_the_cached_copy(
     datasets.load_dataset(str(folder), split="validation")
     (hub_cache / "squad").rename(hub_cache / "rajpurkar___squad")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     loaded = load_items(config_of(Corpus.squad, hub_id="rajpurkar/squad"))
     assert [item.item_id for item in loaded.items] == ["s1"]
 
@@ -178,7 +173,6 @@ def test_unknown_dataset(
     """A hub that answers, but knows no such dataset."""
     address = f"http://127.0.0.1:{web[1].server_port}"
     monkeypatch.setattr(datasets.config, "HF_ENDPOINT", address)
-    monkeypatch.setattr(constants, "ENDPOINT", address)
     with pytest.raises(DataError, match=r"'nobody/nothing' doesn't exist.*dataset\.path="):
         load_items(config_of(Corpus.squad, hub_id="nobody/nothing"))
 
