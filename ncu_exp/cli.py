@@ -23,6 +23,7 @@ from hydra.types import RunMode
 
 from ncu_exp.config import conf_dir, from_dictconfig, register
 from ncu_exp.errors import UserError
+from ncu_exp.provenance import without_credentials
 from ncu_exp.scoring.engine import EngineHolder
 
 if TYPE_CHECKING:
@@ -75,17 +76,17 @@ def _entry(cfg: DictConfig) -> None:
 def _run_one(cfg: DictConfig, job: JobContext) -> Outcome:
     from omegaconf.errors import OmegaConfBaseException
 
-    overrides = list(HydraConfig.get().overrides.task)
+    overrides = [without_credentials(o) for o in HydraConfig.get().overrides.task]
     try:
         config = from_dictconfig(cfg)
         return Outcome(job.job_num, overrides, run_id=_run(config, job))
     except (UserError, OmegaConfBaseException) as error:
-        message = f"{type(error).__name__}: {error}"
-        log.error("%s", message)
+        told = message = f"{type(error).__name__}: {error}"
     except Exception as error:  # noqa: BLE001  the other jobs of the sweep go on
         message = f"{type(error).__name__}: {error}"
-        log.error("%s", traceback.format_exc())
-    return Outcome(job.job_num, overrides, error=message)
+        told = traceback.format_exc()
+    log.error("%s", without_credentials(told))
+    return Outcome(job.job_num, overrides, error=without_credentials(message))
 
 
 def _run(config: Config, job: JobContext) -> str:

@@ -6,12 +6,12 @@ import dataclasses
 import hashlib
 import json
 import platform
+import re
 import subprocess
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from ncu_exp.config import Config
 
@@ -65,7 +65,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, enums and tuples as JSON types; the user part of URLs removed."""
+    """Dataclasses, enums and tuples as JSON types; without the credentials in URLs."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Enum):
@@ -78,11 +78,8 @@ def plain(value: Any) -> Any:
 
 
 def without_credentials(text: str) -> str:
-    """A URL without `user:password@`; any other text as it is."""
-    if "://" not in text or "@" not in text:
-        return text
-    parts = urlsplit(text)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    """The text with `user:password@` taken out of every URL in it."""
+    return re.sub(r"(?<=://)[^/@\s]+@", "", text)
 
 
 def config_sha256(config: Config) -> str:

@@ -92,6 +92,7 @@ class Run:
 
     def fail(self, error: str, *, status: str = "FAILED") -> None:
         """End the run with its error: the first line as a tag, all of it as an artifact."""
+        error = without_credentials(error)
         self.set_tags({"error": error.strip().split("\n")[0]})
         self._client.log_text(self.run_id, error, "error.txt")
         self._client.set_terminated(self.run_id, status)
@@ -116,9 +117,10 @@ def start_run(
         run.log_params(params)
     except MlflowException as error:
         raise UserError(
-            f"tracking.uri={without_credentials(config.uri)} cannot be used: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
+            without_credentials(
+                f"tracking.uri={config.uri} cannot be used: {str(error).splitlines()[0]}"
+            )
+        ) from None  # the client's own exception holds the URL whole
     return run
 
 

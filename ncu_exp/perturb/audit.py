@@ -25,7 +25,7 @@ from ncu_exp.records import (
     render_passages,
 )
 
-# Why an item has no adversarial context: a code, and what it means. A reason is "code: meaning".
+# Why an item has no context under a condition: a code, and what it means.
 REASONS = {
     "no_context": "the item has no gold passage",
     "yes_no_answer": "the answer is yes or no: nothing to put in its place",
@@ -36,6 +36,8 @@ REASONS = {
     "answer_in_question": "what would be replaced stands in the question too",
     "no_fabricated_answer": "every drawn answer collides with the item or has no words to change",
     "answer_left_in_context": "an answer would be left: it looks like another word there",
+    "no_distractor_passages": "the corpus gives the item no other passages",
+    "no_filler": "every sentence of the filler mentions something of the item",
 }
 
 
@@ -77,3 +79,164 @@ def perturb_item(item: Item, config: PerturbConfig) -> Perturbation:
         ok=not left,
         reason=reason("answer_left_in_context") if left else "",
     )
+
+
+def _obstacle(item: Item, context: str, kind: AnswerType, mentions: Sequence[Mention]) -> str:
+    """The code of what stands in the way before anything is drawn, or an empty string."""
+    if not item.gold_passages:
+        return "no_context"
+    if kind is AnswerType.yes_no:
+        return "yes_no_answer"
+    if not answer_form(item.answer).core:
+        return "answer_has_no_word_character"
+    if not mentions:
+        return _why_not_mentioned(item, context)
+    replaced = list(dict.fromkeys(mention.matched_answer for mention in mentions))
+    return "answer_in_question" if find_lookalikes(item.question, replaced) else ""
+
+
+def _why_not_mentioned(item: Item, context: str) -> str:
+    if find_lookalikes(context, item.answers):
+        return "lookalike_only"
+    return "substring_only" if find_inside_words(context, item.answers) else "answer_not_in_context"
+
+
+def _excluded(
+    item: Item, config: PerturbConfig, kind: AnswerType, context: str, code: str
+) -> Perturbation:
+    return Perturbation(
+        item_id=item.item_id,
+        policy=config.policy.value,
+        seed=config.seed,
+        entity_type=kind,
+        answer=item.answer,
+        fabricated=None,
+        spans=(),
+        residue=(),
+        original=context,
+        perturbed=None,
+        ok=False,
+        reason=reason(code),
+    )
+
+
+def fabricated_answer(item: Item, fabrication: Fabrication) -> str:
+    """The fabricated answer as it is scored: with the true answer's article and capitals.
+
+    The two answers differ in what they name and in nothing else.
+    """
+    form = answer_form(item.answer)
+    core = fabrication.core
+    if form.core != natural_core(item.answers):  # the corpus writes its answers in capitals
+        core = core.upper()
+    lead = form.lead
+    words = lead.split()
+    if words and fold_text(words[-1]) in ("a", "an"):
+        lead = " ".join([*words[:-1], agree(words[-1], core)])
+    return f"{lead} {core}".strip()
+
+
+# --- arms ---------------------------------------------------------------------------------------
+
+
+def build_arms(
+    items: Sequence[Item], conditions: Sequence[Condition], config: PerturbConfig
+) -> tuple[list[Arm], list[Perturbation]]:
+    """The arms of every item under every condition, item by item, and the audit rows.
+
+    There are audit rows where `adversarial` is among the conditions: one per item, `ok` or not.
+    Raises PerturbationError where the tagger is needed and not installed.
+    """
+    arms: list[Arm] = []
+    perturbations: list[Perturbation] = []
+    for item in items:
+        for condition in conditions:
+            if condition is Condition.adversarial:
+                perturbation = perturb_item(item, config)
+                perturbations.append(perturbation)
+                arms.append(_adversarial_arm(perturbation))
+            else:
+                arms.append(_plain_arm(item, condition, config))
+    return arms, perturbations
+
+
+def _adversarial_arm(perturbation: Perturbation) -> Arm:
+    return Arm(
+        item_id=perturbation.item_id,
+        condition=Condition.adversarial,
+        context=perturbation.perturbed,
+        fabricated=perturbation.fabricated if perturbation.ok else None,
+        ok=perturbation.ok,
+        reason=perturbation.reason,
+    )
+
+
+def _plain_arm(item: Item, condition: Condition, config: PerturbConfig) -> Arm:
+    if condition is Condition.zero:
+        return Arm(item.item_id, condition, context=None)
+    if not item.gold_passages:
+        return Arm(item.item_id, condition, None, ok=False, reason=reason("no_context"))
+    context: str | None
+    why = "no_filler"
+    if condition is Condition.oracle:
+        context = render_passages(item.gold_passages)
+    elif condition is Condition.noise:
+        context = noise_context(item, config.noise, seed=config.seed)
+    elif condition is Condition.irrelevant:
+        context = irrelevant_context(item, seed=config.seed)
+    else:
+        context, why = distractor_context(item, config.distractor), "no_distractor_passages"
+    if context is None:
+        return Arm(item.item_id, condition, None, ok=False, reason=reason(why))
+    return Arm(item.item_id, condition, context)
+
+
+# --- the set as a table -------------------------------------------------------------------------
+
+
+def perturbations_sha256(perturbations: Iterable[Perturbation]) -> str:
+    """Hex sha256 over the perturbed contexts of a set, whatever the order of its items."""
+    rows = sorted(
+        json.dumps(
+            [p.item_id, p.policy, p.seed, p.ok, p.fabricated, p.context_sha256],
+            ensure_ascii=True,
+            separators=(",", ":"),
+        )
+        for p in perturbations
+    )
+    return hashlib.sha256("\n".join(rows).encode("ascii")).hexdigest()
+
+
+def perturbation_rows(perturbations: Iterable[Perturbation]) -> list[dict[str, object]]:
+    """The audit as rows of `tables/perturbations.parquet`; spans and residue are JSON texts."""
+    return [
+        {
+            "item_id": p.item_id,
+            "policy": p.policy,
+            "seed": p.seed,
+            "entity_type": p.entity_type.value,
+            "answer": p.answer,
+            "fabricated": p.fabricated,
+            "spans": _json([_span_row(span) for span in p.spans]),
+            "context_sha256": p.context_sha256,
+            "residue": _json(list(p.residue)),
+            "ok": p.ok,
+            "reason": p.reason,
+            "original": p.original,
+            "perturbed": p.perturbed,
+        }
+        for p in perturbations
+    ]
+
+
+def _span_row(span: Span) -> dict[str, object]:
+    return {
+        "start": span.start,
+        "end": span.end,
+        "original": span.original,
+        "replacement": span.replacement,
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

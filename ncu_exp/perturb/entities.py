@@ -7,7 +7,7 @@ import re
 from ncu_exp.perturb.dates import MONTH, YEAR
 from ncu_exp.perturb.draws import is_given_name, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
-from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.forms import natural_core
 from ncu_exp.perturb.mentions import find_mentions
 from ncu_exp.perturb.numerals import DIGITS, NUMBER_WORD, ORDINAL_WORD, SCALE
 from ncu_exp.perturb.tagger import Tag, tag_mention
@@ -27,7 +27,7 @@ def answer_type(item: Item, *, spacy_model: str) -> AnswerType:
     """
     if item.answer_type is not None:
         return item.answer_type
-    core = answer_form(item.answer).core
+    core = natural_core(item.answers)
     if _is_yes_no(core, item.question):
         return AnswerType.yes_no
     pattern = pattern_type(core, item.question)

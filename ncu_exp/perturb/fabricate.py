@@ -12,7 +12,7 @@ from ncu_exp.perturb.dates import draw_date_shift, shift_date
 from ncu_exp.perturb.draws import Draws, is_given_name, rng_for
 from ncu_exp.perturb.entities import NUMERIC_TYPES
 from ncu_exp.perturb.folding import fold_text
-from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.forms import answer_form, natural_core
 from ncu_exp.perturb.mentions import find_lookalikes
 from ncu_exp.perturb.numerals import draw_number_shift, other_spelling, shift_numbers
 from ncu_exp.perturb.words import folded_words, is_significant, significant_words
@@ -66,11 +66,11 @@ Inventor = Callable[[Item, Draws], Fabrication]
 
 
 def _inventor(item: Item, entity_type: AnswerType) -> Inventor:
-    core = answer_form(item.answer).core
+    core = natural_core(item.answers)
     probe = random.Random(0)
-    if entity_type in (AnswerType.year, AnswerType.date):
-        if shift_date(core, draw_date_shift(probe, core)) != core:
-            return _invent_date
+    is_date = entity_type in (AnswerType.year, AnswerType.date)
+    if is_date and shift_date(core, draw_date_shift(probe, core)) != core:
+        return _invent_date
     if entity_type in NUMERIC_TYPES and shift_numbers(core, draw_number_shift(probe)) != core:
         return _invent_number
     return _NAME_INVENTORS.get(entity_type, _invent_other)
@@ -105,7 +105,7 @@ def _shifted(item: Item, change: Callable[[str], str]) -> Fabrication:
 
 
 def _invent_person(item: Item, draws: Draws) -> Fabrication:
-    core, ending = _possessive(answer_form(item.answer).core)
+    core, ending = _possessive(natural_core(item.answers))
     pieces, joiners = people.split_people(core)
     true = [name for name in map(people.parse_name, pieces) if name is not None]
     if len(true) != len(pieces):
@@ -142,7 +142,7 @@ def _alias_surnames(item: Item) -> list[str]:
 
 
 def _invent_place(item: Item, draws: Draws) -> Fabrication:
-    core = answer_form(item.answer).core
+    core = natural_core(item.answers)
     made = things.invent_place(core, draws)
     old, new = re.split(r",\s+", core), re.split(r",\s+", made)
     pairs = tuple(zip(old, new, strict=True)) if len(old) == len(new) > 1 else ()
@@ -154,7 +154,7 @@ def _invent_place(item: Item, draws: Draws) -> Fabrication:
 
 
 def _invent_organization(item: Item, draws: Draws) -> Fabrication:
-    core, ending = _possessive(answer_form(item.answer).core)
+    core, ending = _possessive(natural_core(item.answers))
     made = things.invent_organization(core, draws, question=item.question)
     short, new_short = things.acronym(core), things.acronym(made) or made
     spellings = {
@@ -172,15 +172,15 @@ def _invent_organization(item: Item, draws: Draws) -> Fabrication:
 
 
 def _invent_work(item: Item, draws: Draws) -> Fabrication:
-    return _plain(things.invent_work(answer_form(item.answer).core, draws))
+    return _plain(things.invent_work(natural_core(item.answers), draws))
 
 
 def _invent_event(item: Item, draws: Draws) -> Fabrication:
-    return _plain(things.invent_event(answer_form(item.answer).core, draws))
+    return _plain(things.invent_event(natural_core(item.answers), draws))
 
 
 def _invent_other(item: Item, draws: Draws) -> Fabrication:
-    core, ending = _possessive(answer_form(item.answer).core)
+    core, ending = _possessive(natural_core(item.answers))
     made = things.invent_other(core, draws)
     return Fabrication(made + ending, drawn=made, is_common=True)
 

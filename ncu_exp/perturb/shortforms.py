@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from ncu_exp.perturb.draws import is_given_name, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.mentions import find_lookalikes, find_mentions
-from ncu_exp.perturb.words import CLASSES, FUNCTION_WORDS, HEADS, TITLES, is_significant
+from ncu_exp.perturb.words import CLASSES, FUNCTION_WORDS, TITLES, is_significant
 
 _NAME_BEFORE = re.compile(r"([^\W\d_][\w.'’]*)[ -]$")
 _NAME_AFTER = re.compile(r"(?:,? |-)([^\W\d_]\w+)")

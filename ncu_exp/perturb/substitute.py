@@ -59,7 +59,7 @@ def apply_edits(
 
 
 def anchor(
-    fabrication: Fabrication, mentions: Sequence[Mention], answer: str, *, is_numeric: bool
+    fabrication: Fabrication, mentions: Sequence[Mention], *, is_numeric: bool
 ) -> Fabrication:
     """Make sure that the fabricated answer itself will stand in the context, not only a form of it.
 

@@ -1,0 +1,1 @@
+"""Measurements of the project against scorers of other projects."""
