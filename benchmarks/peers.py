@@ -32,7 +32,7 @@ def peer_python(folder: Path, requirements: Sequence[str]) -> Path:
 
 
 def _install(python: Path, requirements: Sequence[str]) -> None:
-    # pip by name: other installers weigh builds of torch differently and fetch the CUDA one.
+    # pip, whose own configuration may offer a CPU build of torch: other installers do not read it.
     done = subprocess.run(
         [python, "-m", "pip", "install", "--quiet", *requirements],
         stdout=subprocess.DEVNULL,

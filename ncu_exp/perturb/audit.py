@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterable, Sequence
 
 from ncu_exp.config import PerturbConfig
-from ncu_exp.perturb.entities import NUMERIC_TYPES, answer_type
-from ncu_exp.perturb.fabricate import Fabrication, fabricate, searched_answers
+from ncu_exp.perturb.entities import answer_type, natural_core
+from ncu_exp.perturb.fabricate import fabricate, is_clause
 from ncu_exp.perturb.folding import fold_text
-from ncu_exp.perturb.forms import answer_form, natural_core
+from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.inventors import Fabrication, is_numeric, searched_answers
 from ncu_exp.perturb.mentions import Mention, find_inside_words, find_lookalikes, find_mentions
 from ncu_exp.perturb.residue import telling_residue
-from ncu_exp.perturb.substitute import agree, anchor, substitute
+from ncu_exp.perturb.substitute import agree, as_asked, substitute
 from ncu_exp.perturb.surround import distractor_context, irrelevant_context, noise_context
 from ncu_exp.records import (
     AnswerType,
@@ -33,6 +34,8 @@ REASONS = {
     "answer_not_in_context": "neither the answer nor an alias stands in the gold passages",
     "substring_only": "the answer stands in the gold passages inside longer words only",
     "lookalike_only": "the answer stands in the gold passages in another case only",
+    "only_other_kind_in_context": "the gold passages hold only an alias of another kind",
+    "answer_is_a_clause": "the answer is a clause: no name, number or term to be replaced",
     "answer_in_question": "what would be replaced stands in the question too",
     "no_fabricated_answer": "every drawn answer collides with the item or has no words to change",
     "answer_left_in_context": "an answer would be left: it looks like another word there",
@@ -61,8 +64,7 @@ def perturb_item(item: Item, config: PerturbConfig) -> Perturbation:
     fabrication = fabricate(item, kind, seed=config.seed)
     if fabrication is None:
         return _excluded(item, config, kind, context, "no_fabricated_answer")
-    is_numeric = kind in NUMERIC_TYPES
-    fabrication = anchor(fabrication, mentions, is_numeric=is_numeric)
+    fabrication = as_asked(fabrication, mentions)
     perturbed, spans = substitute(context, mentions, fabrication, question=item.question)
     left = find_lookalikes(perturbed, item.answers)
     return Perturbation(
@@ -83,14 +85,19 @@ def perturb_item(item: Item, config: PerturbConfig) -> Perturbation:
 
 def _obstacle(item: Item, context: str, kind: AnswerType, mentions: Sequence[Mention]) -> str:
     """The code of what stands in the way before anything is drawn, or an empty string."""
-    if not item.gold_passages:
+    if not context.strip():
         return "no_context"
     if kind is AnswerType.yes_no:
         return "yes_no_answer"
     if not answer_form(item.answer).core:
         return "answer_has_no_word_character"
+    numeric = is_numeric(item, item.answer)
     if not mentions:
         return _why_not_mentioned(item, context)
+    if not any(is_numeric(item, m.matched_answer) is numeric for m in mentions):
+        return "only_other_kind_in_context"
+    if is_clause(item, kind):
+        return "answer_is_a_clause"
     replaced = list(dict.fromkeys(mention.matched_answer for mention in mentions))
     return "answer_in_question" if find_lookalikes(item.question, replaced) else ""
 
@@ -127,7 +134,9 @@ def fabricated_answer(item: Item, fabrication: Fabrication) -> str:
     """
     form = answer_form(item.answer)
     core = fabrication.core
-    if form.core != natural_core(item.answers):  # the corpus writes its answers in capitals
+    if (
+        form.core.isupper() and not natural_core(item).isupper()
+    ):  # the corpus writes its answers in capitals
         core = core.upper()
     lead = form.lead
     words = lead.split()
@@ -174,12 +183,13 @@ def _adversarial_arm(perturbation: Perturbation) -> Arm:
 def _plain_arm(item: Item, condition: Condition, config: PerturbConfig) -> Arm:
     if condition is Condition.zero:
         return Arm(item.item_id, condition, context=None)
-    if not item.gold_passages:
+    gold = render_passages(item.gold_passages)
+    if not gold.strip():
         return Arm(item.item_id, condition, None, ok=False, reason=reason("no_context"))
     context: str | None
     why = "no_filler"
     if condition is Condition.oracle:
-        context = render_passages(item.gold_passages)
+        context = gold
     elif condition is Condition.noise:
         context = noise_context(item, config.noise, seed=config.seed)
     elif condition is Condition.irrelevant:

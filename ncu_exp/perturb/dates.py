@@ -18,6 +18,7 @@ _MONTHS = word_list("""
     January February March April May June July August September October November December
     """)
 _WEEKDAYS = word_list("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+WEEKDAY = rf"(?:{'|'.join(_WEEKDAYS)})"
 MONTH = rf"(?:{'|'.join(_MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 YEAR = r"(?:1[0-9]\d\d|20\d\d)"
 LATEST_YEAR = 2024  # a past year is not moved into the future
@@ -25,13 +26,13 @@ LATEST_YEAR = 2024  # a past year is not moved into the future
 _TOKEN = re.compile(
     rf"(?P<season>\b{YEAR}[-–—/]\d\d\b(?![-–\d]))"
     rf"|(?P<iso>\b{YEAR}-\d\d-\d\d\b)"
-    r"|(?P<decade>\b(?:1\d\d|20\d)0s\b)"
-    rf"|(?P<year>\b{YEAR}(?![\d,.]\d))"
+    r"|(?P<decade>\b(?:1\d\d|20\d|\d)0['’]?s\b)"
+    rf"|(?P<year>(?<!\d){YEAR}(?!\d|[,.]\d))"
     r"|(?P<century>\b\d{1,2}(?:st|nd|rd|th)(?=[\s-]+centur))"
     rf"|(?P<ordinal>\b{ORDINAL_WORD}\b)"
     r"|(?P<era>\b\d{1,4}(?=\s*(?:BCE?|B\.C\.|AD|A\.D\.|CE)(?!\w))|(?<=\bAD )\d{1,4}\b)"
     rf"|(?P<month>\b{MONTH}\b)"
-    rf"|(?P<weekday>\b(?:{'|'.join(_WEEKDAYS)})\b)"
+    rf"|(?P<weekday>\b{WEEKDAY}\b)"
     r"|(?P<day>(?<![\d:.,])\d{1,2}(?:st|nd|rd|th)?\b(?![:,.]\d))"
 )
 
@@ -98,7 +99,9 @@ def _shift_iso(token: str, shift: DateShift) -> str:
 
 
 def _shift_decade(token: str, shift: DateShift) -> str:
-    return f"{int(token[:-1]) + 10 * shift.decades}s"
+    digits = re.sub(r"\D", "", token)
+    moved = int(digits) + 10 * shift.decades
+    return (str(moved) if len(digits) == 4 else f"{moved % 100:02d}") + token[len(digits) :]
 
 
 def _shift_year(token: str, shift: DateShift) -> str:

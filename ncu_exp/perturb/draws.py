@@ -61,7 +61,8 @@ class Draws:
         """A town's name; of one word where `words` is 1."""
         while True:
             name: str = self._faker.city()
-            if words > 1 or " " not in name:
+            is_known = fold_text(name) in known_countries() | known_states()
+            if not is_known and (words > 1 or " " not in name):
                 return name
 
     def country(self) -> str:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 
-from ncu_exp.perturb.dates import MONTH, YEAR
+from ncu_exp.perturb.dates import YEAR
 from ncu_exp.perturb.draws import is_given_name, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
-from ncu_exp.perturb.forms import natural_core
+from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.mentions import find_mentions
-from ncu_exp.perturb.numerals import DIGITS, NUMBER_WORD, ORDINAL_WORD, SCALE
-from ncu_exp.perturb.tagger import Tag, tag_mention
-from ncu_exp.perturb.words import FUNCTION_WORDS, HEADS, word_list
-from ncu_exp.records import AnswerType, Item, render_passages
-
-NUMERIC_TYPES = frozenset(
-    {AnswerType.number, AnswerType.quantity, AnswerType.money, AnswerType.year, AnswerType.date}
+from ncu_exp.perturb.patterns import NUMERIC_TYPES, pattern_type
+from ncu_exp.perturb.tagger import tag_mention
+from ncu_exp.perturb.terms import class_of, is_name
+from ncu_exp.perturb.things import asks_for_band
+from ncu_exp.perturb.words import (
+    EVENT_HEADS,
+    FUNCTION_WORDS,
+    HEADS,
+    ORGANIZATION_HEADS,
+    PLACE_HEADS,
+    QUALIFIERS,
+    TITLES,
+    word_list,
 )
+from ncu_exp.records import AnswerType, Item, render_passages
 
 
 def answer_type(item: Item, *, spacy_model: str) -> AnswerType:
@@ -27,16 +34,44 @@ def answer_type(item: Item, *, spacy_model: str) -> AnswerType:
     """
     if item.answer_type is not None:
         return item.answer_type
-    core = natural_core(item.answers)
+    core = natural_core(item)
     if _is_yes_no(core, item.question):
         return AnswerType.yes_no
     pattern = pattern_type(core, item.question)
     if pattern is not None:
         return pattern
-    if _KIND_OF.search(item.question) or not any(c.isupper() for c in core):
-        return AnswerType.other  # a common noun; no name to be tagged
+    if _KIND_OF.search(item.question) or not _may_be_name(item, core):
+        return AnswerType.other
     asked = noun_type(item.question)
     return asked if asked is not None else _name_type(item, core, spacy_model)
+
+
+def natural_core(item: Item) -> str:
+    """The core of the answer as the gold passages write it: Steve Jobs for STEVE JOBS.
+
+    Where they lack it, an alias says how it is written, in capitals and in order ("Stanton,
+    Giancarlo"); else several words in capitals get a capital each.
+    """
+    core = answer_form(item.answer).core
+    others = [answer_form(alias).core for alias in item.aliases]
+    family, comma, given = core.partition(", ")
+    if comma and fold_text(f"{given} {family}") in map(fold_text, others):
+        return f"{given} {family}"
+    context = render_passages(item.gold_passages)
+    for mention in find_mentions(context, (core,)):
+        written = context[mention.start : mention.end]
+        if written.isupper() or (not core.isupper() and not (" " in written and is_name(written))):
+            return core
+        return written if core[0].islower() else written[0].upper() + written[1:]
+    if not core.isupper():
+        return core
+    spelled = [other for other in others if fold_text(other) == fold_text(core)]
+    mixed = next((other for other in spelled if not other.isupper()), None)
+    if mixed is not None:
+        return mixed[0].upper() + mixed[1:]
+    if " " not in core and len(core) < 6:  # as likely an acronym
+        return core
+    return re.sub(r"(['’])S\b", r"\1s", core.title())
 
 
 # --- yes or no ----------------------------------------------------------------------------------
@@ -47,61 +82,6 @@ _WH = re.compile(r"\s*\W*(?:what|which|who|whom|whose|where|when|why|how)\b", re
 def _is_yes_no(core: str, question: str) -> bool:
     """Whether "yes" or "no" answers a polar question ("what do you say ..." asks for a word)."""
     return fold_text(core) in ("yes", "no") and _WH.match(question) is None
-
-
-# --- numbers, quantities, money, dates ----------------------------------------------------------
-
-_COUNT_QUESTION = re.compile(
-    r"\bhow (?:many|much|long|far|tall|old|big|high|large|deep|wide|fast|often|heavy)\b"
-    r"|\bnumber of\b|\bpopulation\b|\bpercent",
-    re.IGNORECASE,
-)
-_WHEN = re.compile(
-    r"\b(?:when|what (?:month|date|day|time)|which (?:month|date|day)|birthday)\b", re.I
-)
-_NUMBER = rf"(?:{DIGITS}(?:st|nd|rd|th)?|{NUMBER_WORD}|{ORDINAL_WORD}|{SCALE})"
-_NUMBERS = rf"{_NUMBER}(?:(?:\s|-|–|—|/|,?\sand\s|\sto\s|\sor\s)+{_NUMBER})*"
-_CURRENCY_WORD = (
-    r"(?:dollars?|euros?|pounds?|pence|cents?|yen|rupees?|francs?|pesos?|roubles?|rubles?)"
-)
-_MONEY = re.compile(
-    rf"[A-Z]{{0,3}}[$€£¥₹₩₽]\s?{_NUMBERS}.*|{_NUMBERS}\s?(?:[\w.]+\s)?{_CURRENCY_WORD}", re.I
-)
-_CLOCK = re.compile(r"\d{1,2}:\d\d\b")
-_YEAR_ONLY = re.compile(rf"{YEAR}(?:\s?(?:AD|A\.D\.|CE))?")
-_ERA = re.compile(r"\b(?:century|centuries|BCE?|AD|BP)\b|\d0s\b")
-
-
-def pattern_type(core: str, question: str) -> AnswerType | None:
-    """The type of an answer that is built of numbers and date words, else None."""
-    counts = _COUNT_QUESTION.search(question) is not None
-    if _MONEY.fullmatch(core):
-        return AnswerType.money
-    if _YEAR_ONLY.fullmatch(core) and not counts:
-        return AnswerType.year
-    if _CLOCK.search(core):
-        return AnswerType.quantity
-    if _is_date(core, question) and not counts:
-        return AnswerType.date
-    if re.fullmatch(_NUMBERS, core, re.IGNORECASE):
-        return AnswerType.number
-    return AnswerType.quantity if _is_quantity(core) else None
-
-
-def _is_date(core: str, question: str) -> bool:
-    lower_rest = not any(c.isupper() for c in re.sub(rf"\b{MONTH}\b|\b[A-Z]{{2,3}}$", "", core))
-    if re.search(rf"\b{MONTH}\b", core):
-        return lower_rest and (bool(re.search(r"\d", core)) or bool(_WHEN.search(question)))
-    return lower_rest and bool(re.search(rf"\b{YEAR}\b", core) or _ERA.search(core))
-
-
-def _is_quantity(core: str) -> bool:
-    """A number and, after it, a unit: up to five words without a name among them."""
-    match = re.match(rf"{_NUMBERS}\b\s?[-%°]?", core, re.IGNORECASE)
-    if match is None:
-        return False
-    unit = core[match.end() :].split()
-    return len(unit) <= 5 and not any(word[0].isupper() and len(word) > 3 for word in unit)
 
 
 # --- what the question asks for -----------------------------------------------------------------
@@ -117,77 +97,128 @@ _NOUNS: dict[AnswerType, tuple[str, ...]] = {
     AnswerType.place: word_list("""
         city town country state county continent river lake ocean sea mountain island village
         capital street region province nation place location stadium airport port desert suburb
-        neighborhood neighbourhood district territory
+        neighborhood neighbourhood district territory area building
         """),
     AnswerType.organization: word_list("""
         band group team club company university college party airline organisation organization
         corporation manufacturer agency orchestra label school outlet brand studio network
+        restaurant museum
         """),
     AnswerType.work_of_art: word_list("""
         film movie book novel song album play show series opera painting musical single sitcom poem
-        comic magazine newspaper programme program soundtrack symphony ballet
+        comic magazine newspaper programme program soundtrack symphony ballet adaptation trilogy
         """),
     AnswerType.event: word_list("war battle festival tournament competition championship award"),
 }
 _TYPE_OF_NOUN = {noun: kind for kind, nouns in _NOUNS.items() for noun in nouns}
 _KIND_OF = re.compile(r"\b(?:type|kind|sort|form|species|breed|style|genre)s? of\b", re.IGNORECASE)
 _ASKED = re.compile(
-    r"\b(?:which|what|name (?:the|of the)|what (?:is|was) the)\s+((?:[\w'’.-]+\s*){1,6})", re.I
+    r"\b(?:wh(?:at|ich) (?:is|was|are|were) the|which|what|name the)\s+((?:[\w'’.-]+\s*){1,6})",
+    re.IGNORECASE,
 )
 _NAME_OF = re.compile(r"\bnames? of (?:the|an?)?\s*((?:[\w'’.-]+\s*){1,4})", re.IGNORECASE)
+_TITLE_OF = re.compile(r"\btitle of\b", re.IGNORECASE)
 
 
 def noun_type(question: str) -> AnswerType | None:
     """The type that "which <noun>" or "the name of the <noun>" asks for, else None."""
     for pattern in (_NAME_OF, _ASKED):
         for match in pattern.finditer(question):
-            found = _last_known_noun(match.group(1))
+            found = _head_type(match.group(1))
             if found is not None:
                 return found
-    return None
+    return AnswerType.work_of_art if _TITLE_OF.search(question) else None
 
 
-def _last_known_noun(phrase: str) -> AnswerType | None:
-    """The type of the phrase's head: "American film director" asks for a person."""
+def _head_type(phrase: str) -> AnswerType | None:
+    """The type of the phrase's head: "American film director" asks for a person.
+
+    A possessor is asked for itself: "which country's prime minister".
+    """
     found = None
-    for word in fold_text(phrase).split():
-        if word in FUNCTION_WORDS:
+    for word in re.findall(r"[\w'.-]+", fold_text(phrase)):
+        noun = word.removesuffix("'s")
+        if noun in FUNCTION_WORDS:
             break
-        found = _TYPE_OF_NOUN.get(word, _TYPE_OF_NOUN.get(word.removesuffix("s"), found))
+        found = _TYPE_OF_NOUN.get(noun, _TYPE_OF_NOUN.get(noun.removesuffix("s"), found))
+        if noun != word and found is not None:
+            break
     return found
 
 
 # --- names --------------------------------------------------------------------------------------
 
 
+def _may_be_name(item: Item, core: str) -> bool:
+    """Whether the answer may name something: in capitals, and with capitals in the passages too.
+
+    What ends with a number ("State Route 41", "DVB-S2") is a term with a number in it.
+    """
+    ends_with_number = re.search(rf"(?<!\S)(?!\(?{YEAR}\)?$)\S*\d\S*$", core) is not None
+    if not is_name(core) or ends_with_number:
+        return False
+    context = render_passages(item.gold_passages)
+    mentions = find_mentions(context, (core,))
+    return not any(context[mention.start : mention.end].islower() for mention in mentions)
+
+
 def _name_type(item: Item, core: str, spacy_model: str) -> AnswerType:
+    """The type of a name, from the question's who or where and the tagger's word together."""
     question = item.question
     tag = _tag(item, spacy_model)
-    if re.search(r"\bwho(?:m|se)?\b", question, re.IGNORECASE):
-        return _who_type(core, tag)
-    if re.search(r"\bwhere\b", question, re.IGNORECASE):
+    asks_else = re.search(r"\b(?:what|which|how)\b", question, re.IGNORECASE) is not None
+    if not asks_else and re.search(r"\bwho(?:m|se)?\b", question, re.IGNORECASE):
+        return _who_type(item, core, tag)
+    if not asks_else and re.search(r"\bwhere\b", question, re.IGNORECASE):
         return AnswerType.place
-    if tag is None or tag.type in NUMERIC_TYPES:
-        return AnswerType.other
-    return tag.type
+    by_head = _type_of_head(core)
+    if by_head is not None:
+        return by_head
+    words = fold_text(core).split()
+    if tag is None or tag in NUMERIC_TYPES:
+        is_person = 1 < len(words) < 5 and is_given_name(words[0])
+        return AnswerType.person if is_person else AnswerType.other
+    if tag is AnswerType.person and answer_form(item.answer).lead:
+        return AnswerType.other  # people have no article
+    if tag is AnswerType.place and words[0] in TITLES and words[0] not in QUALIFIERS:
+        return AnswerType.person  # Captain Flint
+    return tag
 
 
-def _who_type(core: str, tag: Tag | None) -> AnswerType:
-    """A person, unless a country or what is plainly an organisation did it.
+def _type_of_head(core: str) -> AnswerType | None:
+    """The type that the name's last word tells: a river is a place, a cup an event."""
+    head = fold_text(core).split()[-1].strip(".,")
+    if head in EVENT_HEADS:
+        return AnswerType.event
+    if head in ORGANIZATION_HEADS:
+        return AnswerType.organization
+    return AnswerType.place if head in PLACE_HEADS else None
 
-    The small tagger takes many a name for an organisation or a place.
+
+_GROUP_DID = re.compile(r"\bwho(?:m)? (?:won|wins|beat|defeated|lost|did)\b", re.IGNORECASE)
+
+
+def _who_type(item: Item, core: str, tag: AnswerType | None) -> AnswerType:
+    """A person, unless a country, an office or what is plainly an organisation did it.
+
+    The small tagger takes many a person for an organisation or a place.
     """
+    words = fold_text(core).split()
     if fold_text(core) in known_countries() | known_states():
         return AnswerType.place
-    words = core.split()
-    if tag is not None and tag.exact and tag.type is AnswerType.organization:
-        has_head = any(fold_text(word).strip(".,") in HEADS for word in words)
-        if has_head or (len(words) > 1 and not is_given_name(words[0])):
-            return AnswerType.organization
-    return AnswerType.person
+    if class_of(core) is not None or words[-1].strip(".") in HEADS:
+        return AnswerType.organization
+    if words[0] in TITLES and "of" in words:
+        return AnswerType.other
+    has_article = bool(answer_form(item.answer).lead)
+    is_tagged = tag is AnswerType.organization
+    may_be_group = _GROUP_DID.search(item.question) or asks_for_band(item.question)
+    if may_be_group and (has_article or (is_tagged and not is_given_name(words[0]))):
+        return AnswerType.organization
+    return AnswerType.other if has_article else AnswerType.person
 
 
-def _tag(item: Item, spacy_model: str) -> Tag | None:
+def _tag(item: Item, spacy_model: str) -> AnswerType | None:
     """The tagger's word on the first mention; None where the gold context has no mention."""
     context = render_passages(item.gold_passages)
     mentions = find_mentions(context, (item.answer,)) or find_mentions(context, item.answers)

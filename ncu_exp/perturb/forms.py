@@ -68,23 +68,6 @@ def answer_forms(answers: Sequence[str]) -> list[Form]:
     return [form for form in forms.values() if not _is_possessive_of(form.core, bare)]
 
 
-def natural_core(answers: Sequence[str]) -> str:
-    """The core of the first answer in natural capitals: not STEVE JOBS but Steve Jobs.
-
-    An alias says how it is written; else several words, or one that is too long for an acronym,
-    get a capital each.
-    """
-    core = answer_form(answers[0]).core
-    if not core.isupper() or len(core) < 2:
-        return core
-    for alias in map(answer_form, answers[1:]):
-        if fold_text(alias.core) == fold_text(core) and not alias.core.isupper():
-            return alias.core[0].upper() + alias.core[1:]
-    words = re.sub(r"[^\W\d_]+", lambda match: match.group().capitalize(), core)
-    words = re.sub(r"(['’])S\b", r"\1s", words)
-    return words if " " in core or len(core) > 5 else core
-
-
 def _is_possessive_of(core: str, bare: set[str]) -> bool:
     folded = fold_text(core)
     return folded.endswith("'s") and folded[:-2] in bare

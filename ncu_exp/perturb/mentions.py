@@ -90,7 +90,7 @@ def _longest(found: list[Mention]) -> list[Mention]:
 
 def _whole_words(folded: Folded, form: Form) -> Iterator[tuple[int, int, int]]:
     """Start, start of the core and end of each place where the form stands alone."""
-    if fold_text(form.core).split(" ")[0].rstrip(".!?") not in folded.text:
+    if re.split("[ -]", fold_text(form.core))[0].rstrip(".!?") not in folded.text:
         return  # true of most of a hundred aliases, and cheap
     pattern = _pattern(form)
     position = 0
@@ -106,11 +106,13 @@ def _whole_words(folded: Folded, form: Form) -> Iterator[tuple[int, int, int]]:
 
 
 _SPACE = r"(?: +\n? *|\n *)"  # a line may break inside a name, a paragraph may not
+_JOINT = rf"(?:-|{_SPACE})"  # "Campbell Bannerman", "Campbell-Bannerman"
 
 
 @lru_cache(maxsize=4096)
 def _pattern(form: Form) -> re.Pattern[str]:
-    core = _SPACE.join(map(re.escape, fold_text(form.core).split(" ")))
+    words = re.split(r" |(?<=[^\W\d])-(?=[^\W\d])", fold_text(form.core))
+    core = _JOINT.join(map(re.escape, words))
     core = re.sub(r"(\\\.|!|\\\?)$", r"(?:\1)?", core)  # "Inc.", "Teen Titans Go!"
     lead = _SPACE.join(map(re.escape, fold_text(form.lead).split()))
     return re.compile(
@@ -157,7 +159,7 @@ def _any_case(form: Form, core: str, opens_sentence: bool) -> bool:
     return True
 
 
-_INNER = "-'’.,:/"
+_INNER = "-–−'’.,:/"
 _LONGEST_WORD = 40  # characters shown on each side; scripts without spaces have no end
 
 

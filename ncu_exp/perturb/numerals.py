@@ -94,7 +94,7 @@ def _shift_digits(token: str, shift: NumberShift, *, limit: int | None) -> str:
     value = shift.value(int(whole + fraction), limit=scaled_limit)
     digits = str(value).zfill(len(whole + fraction) if token[0] in "0." else len(fraction) + 1)
     whole, fraction = digits[: len(digits) - len(fraction)], digits[len(digits) - len(fraction) :]
-    if "," in token:
+    if "," in token or (len(whole) > 3 and value > 999 > int(token.split(".")[0] or 0)):
         whole = f"{int(whole):,}"
     return f"{whole}{dot}{fraction}"
 

@@ -64,11 +64,14 @@ def split_people(text: str) -> tuple[list[str], list[str]]:
     return pieces[::2], pieces[1::2]
 
 
-def invent_name(name: Name, draws: Draws, *, gender: str) -> Name:
-    """Another name with as many parts; initials stay initials, titles stay."""
+def invent_name(name: Name, draws: Draws, *, gender: str, asks_given: bool = False) -> Name:
+    """Another name with as many parts; initials stay initials, titles stay.
+
+    `asks_given`: the question asks for a given name, so a single part is one.
+    """
     title = fold_text(name.before).split(" ")[-1] if name.before else ""
     if len(name.parts) == 1:
-        is_given = title in _ROYAL or is_given_name(name.parts[0])
+        is_given = asks_given or title in _ROYAL or is_given_name(name.parts[0])
         only = draws.first_name(gender) if is_given else draws.last_name()
         return Name(name.before, (only,), name.after)
     parts = [_invent_given(part, draws, gender) for part in name.parts[:-1]]
@@ -84,36 +87,57 @@ def _invent_given(part: str, draws: Draws, gender: str) -> str:
 def guess_gender(name: Name, context: str) -> str:
     """`female`, `male` or empty, from the title, the given name, or the pronouns around it."""
     for title in map(_folded, name.before.split()):
-        if title in _FEMALE_TITLES or title in _MALE_TITLES:
-            return "female" if title in _FEMALE_TITLES else "male"
-    known = gender_of(name.parts[0]) if len(name.parts) > 1 else ""
+        if title in _FEMALE_TITLES or _FEMALE_WORDS.fullmatch(title):
+            return "female"
+        if title in _MALE_TITLES or _MALE_WORDS.fullmatch(title):
+            return "male"
+    known = gender_of(name.parts[0])
     if known:
         return known
     women, men = len(_FEMALE_WORDS.findall(context)), len(_MALE_WORDS.findall(context))
     return "" if women == men else ("female" if women > men else "male")
 
 
-def rename_alias(alias: str, true: Name, invented: Name) -> str | None:
-    """How an alias of the person reads under the new name; None where it is no form of the name.
+def rename_alias(alias: str, true: Name, invented: Name, *, given: str) -> str | None:
+    """How an alias of the person reads under the new name; None where it is no name at all.
 
-    "Madison" -> surname, "President Madison" -> title and surname, "Madison, James" -> inverted.
+    Part for part where the alias has parts of the true name ("Madison", "President Madison"),
+    turned round for "Madison, James", else the whole new name. `given` is put before a single
+    name where the alias has more.
     """
     name = parse_name(alias)
     if name is None:
         return None
+    by_part = dict(zip(map(fold_text, true.parts[:-1]), invented.parts[:-1], strict=False))
+    by_part[fold_text(true.parts[-1])] = invented.parts[-1]
     folded = [fold_text(part) for part in name.parts]
-    surname, given = fold_text(true.parts[-1]), fold_text(true.parts[0])
-    if folded == [surname]:
-        new: tuple[str, ...] = (invented.parts[-1],)
-    elif folded == [given]:
-        new = (invented.parts[0],)
-    elif "," in alias and folded[0] == surname and len(folded) > 1:
-        return f"{invented.parts[-1]}, {' '.join(invented.parts[:-1])}".rstrip(", ")
+    if all(part in by_part for part in folded):
+        new = tuple(by_part[part] for part in folded)
+    elif len(true.parts) == 1 and folded[-1] in by_part:
+        new = (given, *invented.parts)
     else:
         new = invented.parts
+    if "," in alias and len(new) > 1 and folded[0] == fold_text(true.parts[-1]):
+        return f"{invented.parts[-1]}, {' '.join(invented.parts[:-1])}"
     return Name(name.before, new, name.after).full
 
 
 def surnames(names: Iterable[Name]) -> list[str]:
     """The last parts of the names that have more than one."""
     return [name.parts[-1] for name in names if len(name.parts) > 1]
+
+
+def other_lengths(text: str, true: Name, invented: Name) -> list[tuple[str, str]]:
+    """The name with more or fewer parts, as the text has it, and what it becomes.
+
+    "Nelson Aldrich Rockefeller" for Nelson Rockefeller becomes the whole new name; "Ariana
+    Richards" for Ariana Clarice Richards its first and last part.
+    """
+    if len(true.parts) < 2:
+        return []
+    given, family = re.escape(true.parts[0]), re.escape(true.parts[-1])
+    between = r"(?:[A-Z][\w.'’-]*|[\"“][^\"”\n]{1,20}[\"”])"
+    longer = re.findall(rf"\b{given} (?:{between} ){{1,3}}{family}\b", text)
+    ends = (f"{true.parts[0]} {true.parts[-1]}", f"{invented.parts[0]} {invented.parts[-1]}")
+    bare = " ".join(invented.parts)
+    return [*((found, bare) for found in dict.fromkeys(longer)), ends]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncu_exp.perturb.entities import NUMERIC_TYPES
-from ncu_exp.perturb.fabricate import Fabrication
+from ncu_exp.perturb.entities import natural_core
 from ncu_exp.perturb.folding import fold_text
-from ncu_exp.perturb.forms import answer_form, natural_core
+from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.inventors import Fabrication
 from ncu_exp.perturb.mentions import find_inside_words, find_lookalikes
+from ncu_exp.perturb.patterns import NUMERIC_TYPES
+from ncu_exp.perturb.terms import is_name
 from ncu_exp.perturb.words import folded_words, significant_words
 from ncu_exp.records import AnswerType, Item
 
@@ -32,12 +34,14 @@ def telling_residue(
 def _left(text: str, item: Item, fabrication: Fabrication, kind: AnswerType) -> Iterator[str]:
     for mention in find_lookalikes(text, item.answers):
         yield text[mention.start : mention.end]
-    core = natural_core(item.answers)
+    core = natural_core(item)
     words = significant_words(core) - set(folded_words(fabrication.core))
     if kind in NUMERIC_TYPES:  # a unit that is left tells nothing
         words = {word for word in words if any(c.isdigit() for c in word)}
-    short = {fold_text(part) for part, _ in fabrication.parts}
-    yield from _words_among(text, words | (short - set(folded_words(fabrication.core))))
+    short = {fold_text(part.text) for part in fabrication.parts}
+    left = _words_among(text, words | (short - set(folded_words(fabrication.core))))
+    # A word of a name tells nothing without its capital ("electric", "light").
+    yield from (word for word in left if not is_name(core) or not word.islower())
     yield from find_inside_words(text, [a for a in item.answers if _is_one_word(a)])
     if kind is AnswerType.place:
         yield from _same_stem(text, fold_text(core))
@@ -49,7 +53,7 @@ def _words_among(text: str, words: set[str]) -> Iterator[str]:
 
 def _is_one_word(answer: str) -> bool:
     core = answer_form(answer).core
-    return len(core) >= _SHORTEST and core.replace("'", "").isalpha()
+    return len(core) >= _SHORTEST and core.replace("'", "").isalnum()
 
 
 def _same_stem(text: str, place: str) -> Iterator[str]:

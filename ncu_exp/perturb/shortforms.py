@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ncu_exp.perturb.draws import is_given_name, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
@@ -16,32 +17,43 @@ from ncu_exp.perturb.mentions import find_lookalikes, find_mentions
 from ncu_exp.perturb.words import CLASSES, FUNCTION_WORDS, TITLES, is_significant
 
 _NAME_BEFORE = re.compile(r"([^\W\d_][\w.'’]*)[ -]$")
-_NAME_AFTER = re.compile(r"(?:,? |-)([^\W\d_]\w+)")
+_NAME_AFTER = re.compile(r"(?:,? |-)([^\W\d_])")
 
-Parts = Sequence[tuple[str, str]]
+_PLACE_BEFORE = re.compile(r"\b(?:in|at|near|from)\s$")
+
 Spans = Sequence[tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """A part of the answer that may stand alone, and what replaces it.
+
+    `is_ambiguous`: it may well name something else (a given name, a firm's first word).
+    """
+
+    text: str
+    replacement: str
+    is_ambiguous: bool = False
+
+
 def find_parts(
-    text: str, parts: Parts, taken: Spans, *, question: str
+    text: str, parts: Sequence[ShortForm], mentions: Spans, *, question: str
 ) -> Iterator[tuple[int, int, str]]:
-    """Where short forms stand alone outside the spans in `taken`: start, end, replacement."""
-    used = set[int]()
-    for start, end in taken:
-        used.update(range(start, end))
-    for part, replacement in parts:
-        if not _is_telling(part) or find_lookalikes(question, [part]):
+    """Where short forms stand outside the mentions: start, end, replacement; they may overlap."""
+    for part in parts:
+        if not _is_telling(part.text) or find_lookalikes(question, [part.text]):
             continue
         places = [
             (m.start, m.end)
-            for m in find_mentions(text, [part])
-            if _same_capitals(text[m.start : m.end], part) and m.start not in used
+            for m in find_mentions(text, [part.text])
+            if _same_capitals(text[m.start : m.end], part.text)
+            and not any(start <= m.start and m.end <= end for start, end in mentions)
         ]
-        if _is_everyday(part) and any(_in_other_name(text, *place) for place in places):
+        is_ambiguous = part.is_ambiguous or _is_everyday(part.text)
+        if is_ambiguous and any(_names_another(text, *place) for place in places):
             continue
         for start, end in places:
-            used.update(range(start, end))
-            yield start, end, replacement
+            yield start, end, part.replacement
 
 
 def _is_telling(part: str) -> bool:
@@ -62,12 +74,14 @@ def _is_everyday(part: str) -> bool:
     )
 
 
-def _in_other_name(text: str, start: int, end: int) -> bool:
-    """Whether a capitalised word stands beside it: "Charles Lyell", "Washington, D.C."."""
+def _names_another(text: str, start: int, end: int) -> bool:
+    """Whether it seems to name another thing: "Charles Lyell", "Washington, D.C.", "in Boston"."""
+    if _PLACE_BEFORE.search(text[max(0, start - 6) : start]):
+        return True
     before = _NAME_BEFORE.search(text[max(0, start - 30) : start])
     if before and before.group(1)[0].isupper():
         word = fold_text(before.group(1)).strip(".")
         if word not in TITLES | FUNCTION_WORDS:
             return True
     after = _NAME_AFTER.match(text[end : end + 30])
-    return after is not None and after.group(1)[0].isupper()
+    return after is not None and after.group(1).isupper()

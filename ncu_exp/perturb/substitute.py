@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ncu_exp.perturb.fabricate import Fabrication
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.inventors import Fabrication
 from ncu_exp.perturb.mentions import Mention
 from ncu_exp.perturb.numerals import like_case
 from ncu_exp.perturb.shortforms import find_parts
+from ncu_exp.perturb.terms import has_number
 from ncu_exp.records import Span
 
 
@@ -34,13 +35,14 @@ def substitute(
     do not overlap.
     """
     edits = [_mention_edit(context, mention, fabrication) for mention in mentions]
-    taken = [(edit.start, edit.end) for edit in edits]
-    edits += [
-        _Edit(start, end, _shout(context[start:end], new), "")
-        for start, end, new in find_parts(context, fabrication.parts, taken, question=question)
-    ]
-    edits = _merge_lists(context, sorted(edits, key=lambda edit: edit.start))
-    edits = [_agree_article(context, edit) for edit in edits]
+    spans = [(edit.start, edit.end) for edit in edits]
+    for start, end, new in find_parts(context, fabrication.parts, spans, question=question):
+        edits.append(_Edit(start, end, _shout(context[start:end], new), ""))
+    edits = _longest(edits)
+    if not fabrication.is_common:
+        edits = _write_out_first(edits, fabrication.core)
+    edits = _merge_lists(context, edits)
+    edits = _agree_articles(context, edits)
     return apply_edits(context, [(e.start, e.end, e.new) for e in edits])
 
 
@@ -58,23 +60,33 @@ def apply_edits(
     return "".join([*pieces, context[position:]]), tuple(spans)
 
 
-def anchor(
-    fabrication: Fabrication, mentions: Sequence[Mention], *, is_numeric: bool
-) -> Fabrication:
-    """Make sure that the fabricated answer itself will stand in the context, not only a form of it.
+def as_asked(fabrication: Fabrication, mentions: Sequence[Mention]) -> Fabrication:
+    """The fabrication with the number or date that will stand in the context as its answer.
 
-    Where the text has the answer only under other spellings, a number or date is asked for as it
-    stands there; a name is written out at its first mention.
+    The text may have the answer under other spellings only ("December 1972" for a full date).
     """
-    if any(
-        fold_text(fabrication.spelling(m.matched_answer)) == fold_text(fabrication.core)
-        for m in mentions
-    ):
+    spellings = [fabrication.spelling(mention.matched_answer) for mention in mentions]
+    if not fabrication.is_numeric or fabrication.core in spellings:
         return fabrication
-    first = mentions[0].matched_answer
-    if is_numeric:
-        return replace(fabrication, core=fabrication.spelling(first))
-    return replace(fabrication, spellings={**fabrication.spellings, first: fabrication.core})
+    numbers = [spelling for spelling in spellings if has_number(spelling)]
+    return replace(fabrication, core=(numbers or spellings)[0])
+
+
+def _longest(edits: list[_Edit]) -> list[_Edit]:
+    """The edits in order, without those that a longer one overlaps."""
+    kept: list[_Edit] = []
+    for edit in sorted(edits, key=lambda e: (e.start - e.end, e.start)):
+        if all(edit.end <= other.start or other.end <= edit.start for other in kept):
+            kept.append(edit)
+    return sorted(kept, key=lambda e: e.start)
+
+
+def _write_out_first(edits: list[_Edit], core: str) -> list[_Edit]:
+    """The whole fabricated name at the first mention, where the text has short forms only."""
+    if any(fold_text(core) in fold_text(edit.new) for edit in edits):
+        return edits
+    first = next((edit for edit in edits if edit.answer), edits[0])
+    return [replace(edit, new=core) if edit is first else edit for edit in edits]
 
 
 # --- single edits -------------------------------------------------------------------------------
@@ -143,12 +155,17 @@ def agree(article: str, word: str) -> str:
     return article[0] + ("n" if sounds else "")
 
 
-def _agree_article(context: str, edit: _Edit) -> _Edit:
-    before = _ARTICLE_BEFORE.search(context[max(0, edit.start - 8) : edit.start])
-    if before is None:
-        return edit
-    article, space = before.groups()
-    wanted = agree(article, edit.new)
-    if wanted == article:
-        return edit
-    return replace(edit, start=edit.start - len(article + space), new=f"{wanted}{space}{edit.new}")
+def _agree_articles(context: str, edits: list[_Edit]) -> list[_Edit]:
+    """Take the article before a replacement into the edit, where it has to change."""
+    agreed: list[_Edit] = []
+    for edit in edits:
+        earliest = max(edit.start - 8, agreed[-1].end if agreed else 0)
+        before = _ARTICLE_BEFORE.search(context[earliest : edit.start])
+        if before is not None:
+            article, space = before.groups()
+            wanted = agree(article, edit.new)
+            if wanted != article:
+                start = edit.start - len(article + space)
+                edit = replace(edit, start=start, new=f"{wanted}{space}{edit.new}")
+        agreed.append(edit)
+    return agreed

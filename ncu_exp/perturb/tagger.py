@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -37,27 +36,18 @@ LABELS: dict[str, AnswerType] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """The type of the entity that the mention lies in; `exact` where it is the whole entity."""
+def tag_mention(text: str, start: int, end: int, *, spacy_model: str) -> AnswerType | None:
+    """The type of the entity that `text[start:end]` lies in, None where the tagger sees none.
 
-    type: AnswerType
-    exact: bool
-
-
-def tag_mention(text: str, start: int, end: int, *, spacy_model: str) -> Tag | None:
-    """The entity type of `text[start:end]` in its sentence, None where the tagger sees none.
-
-    Raises PerturbationError where the model is not installed.
+    Only the sentence of the mention is read. Raises PerturbationError where the model is not
+    installed.
     """
     left, right = sentence_around(text, start, end)
     doc = load_tagger(spacy_model)(text[left:right])
-    start, end = start - left, end - left
     for entity in doc.ents:
-        if entity.start_char < end and start < entity.end_char and entity.label_ in LABELS:
-            bare = re.sub(r"^(?:the|a|an)\s+|'s$|’s$", "", entity.text, flags=re.IGNORECASE)
-            exact = bare in text[left + start : left + end]
-            return Tag(LABELS[entity.label_], exact)
+        overlaps = entity.start_char < end - left and start - left < entity.end_char
+        if overlaps and entity.label_ in LABELS:
+            return LABELS[entity.label_]
     return None
 
 

@@ -1,4 +1,4 @@
-"""Places, organisations, events, works and other things: invented names of the same build."""
+"""Places, organisations, events and works: invented names of the same build."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 from ncu_exp.perturb.draws import Draws, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
-from ncu_exp.perturb.numerals import NumberShift, draw_number_shift, like_case, shift_numbers
+from ncu_exp.perturb.terms import class_member, common_word, draw_shift, is_function_word
 from ncu_exp.perturb.words import (
-    CLASSES,
-    COMMON_WORDS,
     FUNCTION_WORDS,
     HEADS,
     QUALIFIERS,
@@ -19,24 +17,18 @@ from ncu_exp.perturb.words import (
     TITLE_NOUNS,
 )
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_TEAM = re.compile(
-    r"\b(?:teams?|club|franchise|play|plays|played|won|wins|beat|defeat\w*|champions?)\b",
-    re.IGNORECASE,
+_TEAM_QUESTION = re.compile(
+    r"\b(?:teams?|club|franchise|plays?|played|won|wins|beat|defeat\w*|champions?)\b", re.IGNORECASE
 )
-_BAND = re.compile(r"\b(?:bands?|sings?|sang|songs?|album|singles?|recorded)\b", re.IGNORECASE)
+_BAND_QUESTION = re.compile(
+    r"\b(?:bands?|sings?|sang|songs?|album|singles?|hits?|recorded)\b", re.IGNORECASE
+)
 _ROMAN = re.compile(r"[IVX]+")
 
 
-def class_member(core: str, draws: Draws) -> str | None:
-    """Another member of the closed class that the answer is out of, in its case and number."""
-    folded = fold_text(core)
-    for members in CLASSES:
-        for ending in ("", "s"):
-            if folded.removesuffix(ending) in map(fold_text, members):
-                member = draws.choice(members) + (ending if folded.endswith(ending) else "")
-                return member if core[0].isupper() or member[0].isupper() else member.lower()
-    return None
+def asks_for_band(question: str) -> bool:
+    """Whether the question is about who made some music."""
+    return _BAND_QUESTION.search(question) is not None
 
 
 def invent_place(core: str, draws: Draws) -> str:
@@ -60,26 +52,32 @@ def invent_organization(core: str, draws: Draws, *, question: str) -> str:
     """A university for a university, a team for a team, a band for a band, else a firm."""
     if re.fullmatch(r"[A-Z]{2,5}", core):
         return "".join(draws.letter() for _ in core)
-    several_words = " " in core
-    if _BAND.search(question):
-        noun = draws.choice(TEAM_NOUNS)
-        return f"{draws.choice(TITLE_ADJECTIVES)} {noun}" if several_words else noun
     renamed = class_member(core, draws) or keep_heads(core, draws, draws.last_name)
     if renamed:
         return renamed
-    if _TEAM.search(question):
+    several_words = " " in core
+    if asks_for_band(question):
+        noun = draws.choice(TEAM_NOUNS)
+        return f"{draws.choice(TITLE_ADJECTIVES)} {noun}" if several_words else noun
+    if _TEAM_QUESTION.search(question):
         noun = draws.choice(TEAM_NOUNS)
         return f"{draws.city(words=1)} {noun}" if several_words else noun
     return draws.company() if several_words else draws.last_name()
 
 
 def invent_event(core: str, draws: Draws) -> str:
-    """A war for a war, a cup for a cup, else a festival."""
-    return keep_heads(core, draws, draws.last_name) or f"{draws.last_name()} Festival"
+    """A war for a war, a cup for a cup; else a name like a title, or a place's name."""
+    renamed = keep_heads(core, draws, draws.last_name)
+    if renamed:
+        return renamed
+    return invent_work(core, draws) if " " in core else draws.city(words=1)
 
 
 def invent_work(core: str, draws: Draws) -> str:
-    """A title of about as many words."""
+    """A title of about as many words, in the answer's quotation marks and with its year."""
+    quoted = re.fullmatch(r'"(?P<title>.+)"(?P<year>\s*\(\d{4}\))?', core)
+    if quoted:
+        return f'"{invent_work(quoted["title"], draws)}"{quoted["year"] or ""}'
     adjective, noun, other = (
         draws.choice(TITLE_ADJECTIVES),
         draws.choice(TITLE_NOUNS),
@@ -94,55 +92,49 @@ def invent_work(core: str, draws: Draws) -> str:
 def keep_heads(core: str, draws: Draws, draw_name: Callable[[], str]) -> str | None:
     """Replace each run of proper words between head nouns by a name: "Battle of X", "X River".
 
-    None where the answer holds no head noun, or nothing else.
+    None where no head noun ends the answer, begins it or stands before "of", and where the answer
+    is nothing else.
     """
-    shift = draw_number_shift(draws.rng)
+    tokens = core.split()
+    words = [_bare(token) for token in tokens]
+    heads = [word in HEADS for word in words]
+    before_of = any(head and after == "of" for head, after in zip(heads, words[1:], strict=False))
+    ends = [head for token, head in zip(tokens, heads, strict=True) if not _is_numeral(token)][-1:]
+    if not (heads[0] or any(ends) or before_of):
+        return None
+    shift = draw_shift(draws.rng, core)
     pieces: list[str] = []
-    kept = renamed = 0
-    in_run = False
-    for token in core.split():
-        word = fold_text(token).strip(".,()'\"")
-        if word in HEADS:
-            kept, in_run = kept + 1, False
-            pieces.append(token)
-        elif word in FUNCTION_WORDS:
+    renamed = in_run = False
+    for token, is_head in zip(tokens, heads, strict=True):
+        if is_head or is_function_word(token) or _has_digit(token):
             in_run = False
-            pieces.append(token)
-        elif any(c.isdigit() for c in token):
-            in_run = False
-            pieces.append(shift_numbers(token, shift))
-        elif not in_run and not (_ROMAN.fullmatch(token) and pieces):
-            renamed, in_run = renamed + 1, True
-            pieces.append(draw_name() if token[0].isupper() else common_word(token, draws))
+            pieces.append(shift(token) if _has_digit(token) else token)
+        elif not in_run and not (_is_numeral(token) and pieces):
+            renamed = in_run = True
+            name = draw_name() if token[0].isupper() else common_word(token, draws)
+            # "of the United States" needs a noun that an article can stand before.
+            pieces.append(f"{name} Union" if pieces[-2:] == ["of", "the"] else name)
         # the rest of a run, and a numeral after a name, go with what was replaced
-    return " ".join(pieces) if kept and renamed else None
+    return " ".join(pieces) if renamed else None
 
 
-def invent_other(core: str, draws: Draws) -> str:
-    """Each word that carries meaning replaced by one of the same ending and case."""
-    member = class_member(core, draws)
-    if member:
-        return member
-    shift = draw_number_shift(draws.rng)
-    return _TOKEN.sub(lambda match: _other_token(match.group(), draws, shift), core)
+def without_heads(name: str) -> str:
+    """The proper part of a name that has head nouns ("Baikal" of "Lake Baikal"), else empty."""
+    tokens = name.split()
+    proper = [t for t in tokens if _bare(t) not in HEADS and not is_function_word(t)]
+    return " ".join(proper) if len(proper) < len(tokens) else ""
 
 
-def _other_token(token: str, draws: Draws, shift: NumberShift) -> str:
-    folded = fold_text(token)
-    if any(c.isdigit() for c in token):
-        return shift_numbers(token, shift)
-    if folded in FUNCTION_WORDS or not folded.isascii():  # a script that the lists lack
-        return token
-    return like_case(token, common_word(token, draws))
+def _bare(token: str) -> str:
+    return fold_text(token).strip(".,()'\"")
 
 
-def common_word(token: str, draws: Draws) -> str:
-    """A common word with the same ending, so that it can stand in the same sentence."""
-    folded = fold_text(token)
-    for ending, words in COMMON_WORDS:
-        if folded.endswith(ending) and len(folded) > len(ending) + 1:
-            return draws.choice(words)
-    return draws.choice(COMMON_WORDS[-1][1])
+def _is_numeral(token: str) -> bool:
+    return _has_digit(token) or _ROMAN.fullmatch(token) is not None
+
+
+def _has_digit(token: str) -> bool:
+    return any(c.isdigit() for c in token)
 
 
 def acronym(name: str) -> str:
@@ -153,7 +145,6 @@ def acronym(name: str) -> str:
 
 def is_bare_name(word: str) -> bool:
     """Whether a capitalised word names a thing alone: no head noun, qualifier or function word."""
-    folded = fold_text(word)
-    return (
-        word[:1].isupper() and len(word) > 3 and folded not in HEADS | QUALIFIERS | FUNCTION_WORDS
-    )
+    folded = _bare(word)
+    is_neutral = folded in HEADS or folded in QUALIFIERS or folded in FUNCTION_WORDS
+    return word[:1].isupper() and len(folded) > 3 and not is_neutral

@@ -21,7 +21,8 @@ FUNCTION_WORDS = frozenset(
     did done has have had will would can could shall should may might must who whom whose what which
     when where why how than then all any some each both either neither such only own same too very
     just also more most less least many much few other another during since until till before after
-    between among through per via
+    between among through per via along across near against upon within towards behind below above
+    beyond
     """)
 )
 
@@ -36,26 +37,28 @@ _PLACE_HEADS = word_list("""
     prison cemetery observatory plaza area metropolitan line plant
     """)
 _ORGANIZATION_HEADS = word_list("""
-    university college school academy institute company corporation corp inc ltd llc plc group
-    records studios pictures entertainment media press publishing airlines airways bank trust fund
-    foundation society association federation union league club party court ministry department
+    university college school academy institute company corporation corp inc ltd llc plc gmbh s.a
+    group records studios pictures entertainment media press publishing airlines airways bank trust
+    fund foundation society association federation union league club party court ministry department
     office bureau agency commission committee council parliament congress senate assembly army navy
     force forces guard orchestra band ensemble choir laboratory laboratories industries motors
     systems technologies international national royal supreme federal
     """)
 _EVENT_HEADS = word_list("""
     war wars battle siege treaty revolution rebellion revolt uprising crisis crash massacre incident
-    affair trial games olympics cup championship championships open tournament bowl series prize
-    award awards medal festival fair exposition conference summit act earthquake hurricane storm
-    flood fire plague expedition campaign operation day
+    event affair trial games olympics cup championship championships open tournament bowl series
+    prize award awards medal festival fair exhibition exposition conference summit act earthquake
+    hurricane storm flood fire plague expedition campaign operation day
     """)
-HEADS = frozenset(_PLACE_HEADS + _ORGANIZATION_HEADS + _EVENT_HEADS)
+PLACE_HEADS, ORGANIZATION_HEADS = frozenset(_PLACE_HEADS), frozenset(_ORGANIZATION_HEADS)
+EVENT_HEADS = frozenset(_EVENT_HEADS)
+HEADS = PLACE_HEADS | ORGANIZATION_HEADS | EVENT_HEADS
 
 # Words beside a name that are no part of it.
 QUALIFIERS = frozenset(
     word_list("""
     north south east west northern southern eastern western central new old great greater upper
-    lower saint st world
+    lower saint st world hms rms uss ss mv fc afc
     """)
 )
 TITLES = frozenset(
@@ -67,7 +70,9 @@ TITLES = frozenset(
     baroness sultan shah khan hon honourable chief coach
     """)
 )
-NAME_SUFFIXES = frozenset(word_list("jr sr ii iii iv v md phd esq dsc obe mbe cbe kbe qc"))
+NAME_SUFFIXES = frozenset(
+    word_list("jr sr i ii iii iv v vi vii viii xiv xvi md phd esq dsc obe mbe cbe kbe qc")
+)
 _NEUTRAL = FUNCTION_WORDS | HEADS | QUALIFIERS | TITLES | NAME_SUFFIXES
 
 # Closed classes: an answer out of one is replaced by another member of it.
@@ -75,23 +80,31 @@ CLASSES: tuple[tuple[str, ...], ...] = (
     word_list("red blue green yellow orange purple brown grey pink white black"),
     word_list("""
     British English Scottish Welsh Irish French German Spanish Portuguese Italian Dutch Belgian
-    Swiss Austrian Polish Czech Hungarian Romanian Bulgarian Greek Turkish Russian Ukrainian Swedish
-    Norwegian Danish Finnish American Canadian Mexican Brazilian Chilean Peruvian Egyptian Moroccan
-    Kenyan Nigerian Indian Persian Chinese Japanese Korean Vietnamese Australian
+    Swiss Austrian Roman Polish Czech Hungarian Romanian Bulgarian Greek Turkish Russian Ukrainian
+    Swedish Norwegian Danish Finnish American Canadian Mexican Brazilian Chilean Peruvian Egyptian
+    Moroccan Kenyan Nigerian Indian Persian Chinese Japanese Korean Vietnamese Australian
     """),
     ("Africa", "Asia", "Europe", "North America", "South America", "Australia", "Antarctica"),
-    word_list("gold silver copper iron tin lead zinc nickel cobalt chromium cadmium mercury"),
-    word_list(
-        "hydrogen helium oxygen nitrogen carbon neon argon chlorine sulphur potassium calcium"
-    ),
+    word_list("""
+    gold silver copper iron tin lead zinc nickel cobalt chromium cadmium mercury hydrogen helium
+    oxygen nitrogen carbon neon argon chlorine sulphur potassium calcium polonium radium uranium
+    """),
+    word_list("cinnamon saffron ginger nutmeg cumin cardamom turmeric paprika vanilla"),
     word_list("football basketball baseball cricket rugby tennis golf hockey rowing badminton"),
-    word_list("arm leg hand foot knee elbow shoulder wrist ankle neck hip face"),
+    word_list("arm leg hand heel knee elbow shoulder wrist ankle neck hip face"),
     word_list("heart liver kidney lung spleen stomach pancreas bladder gallbladder retina"),
     word_list("guitar piano violin cello flute trumpet clarinet harp oboe banjo"),
     word_list("eagle falcon heron magpie ostrich pelican penguin raven swan wren"),
-    word_list("bear camel dolphin fox giraffe horse lynx otter rabbit wolf scorpion"),
+    word_list("bear camel dolphin badger giraffe horse elephant otter rabbit beaver scorpion"),
     word_list("apple apricot cherry fig grape lemon mango peach pear plum"),
 )
+
+# Words that stand before another noun, and the endings of those that can.
+MODIFIER_ENDINGS = frozenset(word_list("ing ed al ic ous ive ble"))
+NOUN_ENDINGS = frozenset(word_list("al ic"))  # of nouns as well: "narwhal", "republic"
+MODIFIERS = word_list("""
+    cedar copper linen wicker slate amber marble velvet walnut bronze cotton pewter maple granite
+    """)
 
 # Common words by the ending of the word that they stand in for, so that the sentence still parses.
 # The first ending that fits wins; the last one fits everything.
@@ -104,7 +117,6 @@ COMMON_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ity", word_list("humidity elasticity polarity symmetry velocity porosity")),
     ("ment", word_list("sediment pigment settlement filament ornament implement")),
     ("ness", word_list("dryness hardness brightness dampness stiffness")),
-    ("ly", word_list("slowly evenly loosely sparsely quietly firmly")),
     ("ed", word_list("glazed folded painted polished sheltered tempered")),
     ("er", word_list("gardener weaver carpenter drummer baker potter")),
     ("or", word_list("surveyor sculptor tailor inspector curator translator")),

@@ -1,0 +1,243 @@
+"""One inventor per kind of answer: a value of that kind, and how every alias reads under it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ncu_exp.perturb import people, terms, things
+from ncu_exp.perturb.dates import draw_date_shift, shift_date
+from ncu_exp.perturb.draws import Draws, is_given_name
+from ncu_exp.perturb.entities import natural_core
+from ncu_exp.perturb.folding import fold_text
+from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.numerals import draw_number_shift, other_spelling, shift_numbers
+from ncu_exp.perturb.patterns import NUMERIC_TYPES, pattern_type
+from ncu_exp.perturb.shortforms import ShortForm
+from ncu_exp.records import AnswerType, Item, render_passages
+
+_GIVEN_NAME_QUESTION = re.compile(r"\b(?:first|given|middle|christian) name", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fabrication:
+    """What stands for the answer, in natural case and without the answer's article.
+
+    `spellings` says how each alias reads (by default like `core`). `parts` are short forms of the
+    answer that may stand alone in a text. `drawn` are the invented words alone: these must not
+    collide with the item. `is_common`: a common word, which takes its case from the text;
+    `is_numeric`: a number or a date, which may stand in the text in another precision.
+    """
+
+    core: str
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[ShortForm, ...] = ()
+    drawn: str = ""
+    is_common: bool = False
+    is_numeric: bool = False
+
+    def spelling(self, answer: str) -> str:
+        return self.spellings.get(answer, self.core)
+
+
+def searched_answers(item: Item) -> tuple[str, ...]:
+    """The answer, its aliases, and small numbers in their other spelling ("8" and "eight")."""
+    extra = [other_spelling(answer_form(answer).core) for answer in item.answers]
+    return tuple(dict.fromkeys((*item.answers, *filter(None, extra))))
+
+
+def is_numeric(item: Item, answer: str) -> bool:
+    """Whether a form of the answer is a number or a date, and not a name."""
+    return pattern_type(answer_form(answer).core, item.question) in NUMERIC_TYPES
+
+
+Inventor = Callable[[Item, Draws], Fabrication]
+
+
+# --- numbers and dates --------------------------------------------------------------------------
+
+
+def invent_number(item: Item, draws: Draws) -> Fabrication:
+    """Another number, in the same format and unit."""
+    shift = draw_number_shift(draws.rng)
+    return _shifted(item, draws, lambda text: shift_numbers(text, shift))
+
+
+def invent_date(item: Item, draws: Draws) -> Fabrication:
+    """Another date, in the same format."""
+    shift = draw_date_shift(draws.rng, item.answer)
+    return _shifted(item, draws, lambda text: shift_date(text, shift))
+
+
+def invent_mixed(item: Item, draws: Draws) -> Fabrication:
+    """A term with a number in it ("Category 4"): another number, the same term."""
+    return _shifted(item, draws, terms.draw_shift(draws.rng, item.answer))
+
+
+def _shifted(item: Item, draws: Draws, change: Callable[[str], str]) -> Fabrication:
+    new = change(natural_core(item))
+    spellings = {}
+    for answer in searched_answers(item)[1:]:
+        core = answer_form(answer).core
+        changed = change(core)
+        # A name among numbers is another thing ("2006" and who did it then): another name for it.
+        spellings[answer] = changed if changed != core else _any_name(core, draws)
+    return Fabrication(new, spellings, drawn=new, is_numeric=True)
+
+
+def _any_name(core: str, draws: Draws) -> str:
+    name = people.parse_name(core)
+    if name is not None and len(name.parts) > 1 and is_given_name(name.parts[0]):
+        return people.invent_name(name, draws, gender="").full
+    return terms.invent_term(core, draws)
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def _invent_person(item: Item, draws: Draws) -> Fabrication:
+    core, ending = _possessive(natural_core(item))
+    pieces, joiners = people.split_people(core)
+    true = [name for name in map(people.parse_name, pieces) if name is not None]
+    if len(true) != len(pieces):
+        return invent_other(item, draws)
+    context = render_passages(item.gold_passages)
+    asks_given = _GIVEN_NAME_QUESTION.search(item.question) is not None
+    made = [
+        people.invent_name(
+            name, draws, gender=people.guess_gender(name, context[:4000]), asks_given=asks_given
+        )
+        for name in true
+    ]
+    full = "".join(a + b for a, b in zip((n.full for n in made), (*joiners, ""), strict=True))
+    spellings = {item.answer: full + ending}
+    given = draws.first_name(people.guess_gender(true[0], context[:4000]))
+    pairs = list(zip(true, made, strict=True))
+    for alias in item.aliases:
+        bare = answer_form(alias).core
+        for old, new in pairs:
+            spelled = people.rename_alias(bare, old, new, given=given)
+            is_one_of_them = fold_text(bare) == fold_text(old.full)
+            if spelled and (len(pairs) == 1 or is_one_of_them):
+                spellings[alias] = spelled
+    parts = [
+        ShortForm(found, spelled)
+        for old, new in pairs
+        for found, spelled in people.other_lengths(context, old, new)
+    ]
+    parts += [part for old, new in pairs for part in _name_parts(old, new)]
+    parts += [
+        ShortForm(name, made[0].parts[-1], is_ambiguous=True) for name in _alias_surnames(item)
+    ]
+    drawn = " ".join(part for name in made for part in name.parts)
+    return Fabrication(
+        full + ending, spellings | _numeric_spellings(item, draws), tuple(parts), drawn
+    )
+
+
+def _name_parts(old: people.Name, new: people.Name) -> list[ShortForm]:
+    if len(old.parts) < 2:
+        return []
+    return [
+        ShortForm(old.parts[-1], new.parts[-1]),
+        ShortForm(old.parts[0], new.parts[0], is_ambiguous=True),
+    ]
+
+
+def _alias_surnames(item: Item) -> list[str]:
+    """Surnames of aliases that are names of people, among aliases that are often noise."""
+    names = [people.parse_name(alias) for alias in item.aliases if "," not in alias]
+    return people.surnames(
+        n for n in names if n and len(n.parts) in (2, 3) and is_given_name(n.parts[0])
+    )
+
+
+def _invent_place(item: Item, draws: Draws) -> Fabrication:
+    core = natural_core(item)
+    made = things.invent_place(core, draws)
+    old, new = re.split(r",\s+", core), re.split(r",\s+", made)
+    if len(old) != len(new) or len(old) == 1:
+        return _named(item, core, made, draws)
+    by_part = dict(zip(map(fold_text, old), new, strict=True))
+    spellings = {a: by_part[fold_text(a)] for a in item.aliases if fold_text(a) in by_part}
+    parts = tuple(ShortForm(a, b) for a, b in zip(old, new, strict=True))
+    return Fabrication(made, spellings | _numeric_spellings(item, draws), parts, drawn=made)
+
+
+def _invent_organization(item: Item, draws: Draws) -> Fabrication:
+    core, ending = _possessive(natural_core(item))
+    made = things.invent_organization(core, draws, question=item.question)
+    named = _named(item, core, made, draws)
+    short, new_short = things.acronym(core), things.acronym(made) or made
+    spellings = {a: new_short for a in item.aliases if a.replace(".", "") == short != core}
+    parts = [*named.parts, *_organization_parts(core, made)]
+    if len(short) > 2:
+        parts.append(ShortForm(short, new_short))
+    return Fabrication(made + ending, {**named.spellings, **spellings}, tuple(parts), drawn=made)
+
+
+def _organization_parts(core: str, made: str) -> list[ShortForm]:
+    """A team's own name ("Bears"), or the first word of a firm's ("Houghton")."""
+    words, new_words = core.split(), made.split()
+    if len(words) < 2:
+        return []
+    is_plural = words[-1].endswith("s")
+    place = -1 if is_plural else 0
+    old, new = words[place], new_words[place]
+    if not (things.is_bare_name(old) and things.is_bare_name(new)):
+        return []
+    return [ShortForm(old, new, is_ambiguous=not is_plural)]
+
+
+def _invent_work(item: Item, draws: Draws) -> Fabrication:
+    made = things.invent_work(natural_core(item), draws)
+    return Fabrication(made, _numeric_spellings(item, draws), drawn=made)
+
+
+def _invent_event(item: Item, draws: Draws) -> Fabrication:
+    core = natural_core(item)
+    return _named(item, core, things.invent_event(core, draws), draws)
+
+
+def _named(item: Item, core: str, made: str, draws: Draws) -> Fabrication:
+    """A name whose head noun was kept: what stands before or after it is a short form."""
+    spellings = _numeric_spellings(item, draws)
+    proper, new_proper = things.without_heads(core), things.without_heads(made)
+    if not proper or not new_proper:
+        return Fabrication(made, spellings, drawn=made)
+    within = [a for a in item.aliases if f" {fold_text(a)} " in f" {fold_text(proper)} "]
+    spellings |= dict.fromkeys(within, new_proper)
+    part = ShortForm(proper, new_proper, is_ambiguous=True)
+    return Fabrication(made, spellings, (part,), drawn=made)
+
+
+def invent_other(item: Item, draws: Draws) -> Fabrication:
+    """Other words of the same ending and case; what is a name keeps its head noun."""
+    core, ending = _possessive(natural_core(item))
+    made = terms.is_name(core) and things.keep_heads(core, draws, draws.last_name)
+    made = made or terms.invent_term(core, draws)
+    spellings = _numeric_spellings(item, draws)
+    return Fabrication(made + ending, spellings, drawn=made, is_common=True)
+
+
+def _numeric_spellings(item: Item, draws: Draws) -> dict[str, str]:
+    """Numbers and dates among the aliases of a name: each becomes another number or date."""
+    shift = terms.draw_shift(draws.rng, " ".join(item.aliases))
+    cores = {a: answer_form(a).core for a in item.aliases if is_numeric(item, a)}
+    return {alias: shift(core) for alias, core in cores.items()}
+
+
+def _possessive(core: str) -> tuple[str, str]:
+    """The core and its possessive ending ("Gandhi's"), which the fabricated answer keeps."""
+    match = re.search(r"['’]s$", core)
+    return (core[: match.start()], match.group()) if match else (core, "")
+
+
+NAME_INVENTORS: dict[AnswerType, Inventor] = {
+    AnswerType.person: _invent_person,
+    AnswerType.place: _invent_place,
+    AnswerType.organization: _invent_organization,
+    AnswerType.work_of_art: _invent_work,
+    AnswerType.event: _invent_event,
+}

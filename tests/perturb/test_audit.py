@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ncu_exp.config import PerturbConfig
+from ncu_exp.perturb.audit import (
+    REASONS,
+    build_arms,
+    perturb_item,
+    perturbation_rows,
+    perturbations_sha256,
+)
+from ncu_exp.perturb.folding import fold_text
+from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.mentions import find_lookalikes
+from ncu_exp.records import AnswerType, Condition, Item, Perturbation, render_passages
+
+MakeItem = Callable[..., Item]
+ALL = list(Condition)
+
+
+def code(perturbation: Perturbation) -> str:
+    return perturbation.reason.split(":")[0]
+
+
+# --- single items -------------------------------------------------------------------------------
+
+
+def test_an_adversarial_context_by_hand(make_item: MakeItem, config: PerturbConfig) -> None:
+    item = make_item(
+        "Darwin's book made Charles Darwin a famous Darwinist.",
+        "Charles Darwin",
+        title="Charles Darwin",
+        question="Who wrote it?",
+        answer_type=AnswerType.person,
+    )
+    made = perturb_item(item, config)
+    assert made.ok
+    assert made.reason == ""
+    assert made.fabricated is not None
+    given, family = made.fabricated.split()
+    assert made.perturbed == (
+        f"{given} {family}\n{family}'s book made {given} {family} a famous Darwinist."
+    )
+    assert made.original == render_passages(item.gold_passages)
+    assert made.residue == ()
+    assert (made.policy, made.seed, made.entity_type) == ("faker", 0, AnswerType.person)
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "question", "expected"),
+    [
+        ("", ("x",), "q", "no_context"),
+        ("Both are Greek.", ("yes",), "Are both Greek?", "yes_no_answer"),
+        ("a ) here", (")",), "q", "answer_has_no_word_character"),
+        ("It rained.", ("Tonga",), "q", "answer_not_in_context"),
+        ("Croatian law", ("Croatia",), "where is it", "substring_only"),
+        ("in 2017", ("7",), "how many", "substring_only"),
+        ("one kiss", ("Kiss",), "who sings", "lookalike_only"),
+        ("It was in Peru.", ("1958", "Peru"), "when or where", "only_other_kind_in_context"),
+        ("It was to keep the peace.", ("to keep the peace",), "why", "answer_is_a_clause"),
+        (
+            "You're Next came out.",
+            ("You're Next",),
+            "The Guest or You're Next?",
+            "answer_in_question",
+        ),
+        ("東京です", ("東京",), "which", "no_fabricated_answer"),
+        ("Kiss sang of a kiss.", ("Kiss",), "who sings it", "answer_left_in_context"),
+    ],
+)
+def test_reasons(
+    text: str,
+    answers: tuple[str, ...],
+    question: str,
+    expected: str,
+    make_item: MakeItem,
+    config: PerturbConfig,
+) -> None:
+    made = perturb_item(make_item(text, *answers, question=question), config)
+    assert code(made) == expected
+    assert made.reason == f"{expected}: {REASONS[expected]}"
+    assert not made.ok
+    assert made.perturbed is None
+
+
+def test_an_alias_in_the_question_alone_excludes_nothing(
+    make_item: MakeItem, config: PerturbConfig
+) -> None:
+    question = "Which islands became known as The Friendly Islands?"
+    tonga = make_item("Tonga is far away.", "Tonga", "Friendly Islands", question=question)
+    assert perturb_item(tonga, config).ok
+    both = make_item("Tonga, the Friendly Islands.", "Tonga", "Friendly Islands", question=question)
+    assert code(perturb_item(both, config)) == "answer_in_question"
+
+
+def test_the_scored_answer_has_the_true_answers_article_and_capitals(
+    make_item: MakeItem, config: PerturbConfig
+) -> None:
+    jobs = perturb_item(make_item("by Steve Jobs.", "STEVE JOBS", question="who made it"), config)
+    assert jobs.fabricated is not None
+    assert jobs.perturbed is not None
+    assert jobs.fabricated.isupper()
+    assert jobs.fabricated.title() in jobs.perturbed
+    ballad = perturb_item(make_item("It is an owl song.", "an owl song", question="what"), config)
+    assert ballad.fabricated is not None
+    assert ballad.perturbed == f"It is {ballad.fabricated}."
+
+
+def test_what_is_left_is_said(make_item: MakeItem, config: PerturbConfig) -> None:
+    item = make_item("Iran has Iranian goats.", "Iran", question="where is it")
+    made = perturb_item(item, config)
+    assert made.ok
+    assert made.residue == ("Iranian",)
+
+
+# --- sets ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def items(make_item: MakeItem) -> list[Item]:
+    plato = ("Plato taught him.", "Plato")
+    return [
+        make_item(*plato, question="who taught him", others=("Socrates too.",), item_id="a"),
+        make_item("In 1958 it rained.", "1958", question="when did it rain", item_id="b"),
+        make_item("Both are.", "yes", question="Are both so?", item_id="c"),
+    ]
+
+
+def test_arms_come_item_by_item_in_the_order_of_the_conditions(
+    items: list[Item], config: PerturbConfig
+) -> None:
+    arms, perturbations = build_arms(items, ALL, config)
+    assert [(a.item_id, a.condition) for a in arms] == [(i.item_id, c) for i in items for c in ALL]
+    assert [p.item_id for p in perturbations] == ["a", "b", "c"]
+    by_key = {(a.item_id, a.condition): a for a in arms}
+    assert by_key["a", Condition.zero].context is None
+    assert by_key["a", Condition.zero].ok
+    assert by_key["a", Condition.oracle].context == "Plato taught him."
+    adversarial = by_key["a", Condition.adversarial]
+    assert adversarial.context == f"{adversarial.fabricated} taught him."
+    assert by_key["a", Condition.distractor].context == "Plato taught him.\n\nSocrates too."
+    assert by_key["b", Condition.distractor].reason.startswith("no_distractor_passages: ")
+    assert "In 1958 it rained." in (by_key["b", Condition.noise].context or "")
+    assert by_key["c", Condition.adversarial].reason.startswith("yes_no_answer: ")
+    assert by_key["c", Condition.adversarial].fabricated is None
+    assert all((arm.context is None) == (not arm.ok) for arm in arms if arm.condition != "zero")
+    assert all(bool(arm.reason) == (not arm.ok) for arm in arms)
+
+
+def test_audit_rows_only_where_the_condition_is_asked(
+    items: list[Item], config: PerturbConfig
+) -> None:
+    arms, perturbations = build_arms(items, [Condition.zero, Condition.oracle], config)
+    assert len(arms) == 6
+    assert perturbations == []
+
+
+def test_an_item_without_a_context_has_the_zero_condition_only(config: PerturbConfig) -> None:
+    arms, _ = build_arms([Item("a", "nq", "who?", "Plato")], ALL, config)
+    assert [arm.condition for arm in arms if arm.ok] == [Condition.zero]
+    assert {arm.reason.split(":")[0] for arm in arms if not arm.ok} == {"no_context"}
+
+
+def test_the_hash_knows_the_contexts_and_not_their_order(
+    items: list[Item], config: PerturbConfig
+) -> None:
+    _, made = build_arms(items, [Condition.adversarial], config)
+    digest = perturbations_sha256(made)
+    assert digest == perturbations_sha256(made[::-1])
+    changed = dataclasses.replace(made[0], perturbed=f"{made[0].perturbed} ")
+    assert digest != perturbations_sha256([changed, *made[1:]])
+    other_seed = dataclasses.replace(config, seed=1)
+    assert digest != perturbations_sha256(build_arms(items, [Condition.adversarial], other_seed)[1])
+
+
+def test_rows_go_into_parquet_and_come_back(
+    items: list[Item], config: PerturbConfig, tmp_path: Path
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    _, made = build_arms(items, [Condition.adversarial], config)
+    rows = perturbation_rows(made)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "perturbations.parquet")
+    back = pq.read_table(tmp_path / "perturbations.parquet").to_pylist()
+    assert back == rows
+    assert set(back[0]) == {
+        *("item_id", "policy", "seed", "entity_type", "answer", "fabricated", "spans"),
+        *("context_sha256", "residue", "ok", "reason", "original", "perturbed"),
+    }
+    span = json.loads(back[0]["spans"])[0]
+    assert back[0]["original"][span["start"] : span["end"]] == span["original"] == "Plato"
+
+
+SCRIPT = """
+import sys
+from ncu_exp.config import *
+from ncu_exp.perturb.audit import build_arms, perturbations_sha256
+from ncu_exp.records import *
+names = [("Ada Lovelace", "who"), ("1843", "when"), ("eight", "how many"), ("erosion", "what")]
+items = [
+    Item(f"i{n}", "local", f"{ask} was it", answer, (), (Passage("", f"In Rome it was {answer}."),))
+    for n, (answer, ask) in enumerate(names)
+]
+config = PerturbConfig(
+    Policy.faker,
+    0,
+    "en_core_web_sm",
+    NoiseConfig(2.0, Position.centre),
+    DistractorConfig(Position.start),
+)
+order = -1 if sys.argv[1] == "back" else 1
+arms, made = build_arms(items[::order], list(Condition), config)
+print(perturbations_sha256(made))
+for arm in sorted(arms, key=lambda a: (a.item_id, a.condition)):
+    print(arm)
+"""
+
+
+def test_another_process_another_hash_seed_and_another_order_give_the_same_bytes() -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, order],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed, order in (("1", "on"), ("2", "back"))
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count(b"Arm(") == 24
+
+
+def test_nothing_heavy_is_loaded_before_it_is_used() -> None:
+    heavy = "spacy faker numpy pandas pyarrow torch hydra omegaconf"
+    script = (
+        f"import ncu_exp.perturb.audit, sys; print(*sys.modules.keys() & set('{heavy}'.split()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+    assert done.stdout.strip() == ""
+
+
+# --- the real samples ---------------------------------------------------------------------------
+
+
+def check(item: Item, made: Perturbation) -> None:
+    """Either a context free of the answer and with the fabricated one, or a reason."""
+    assert bool(made.reason) == (not made.ok)
+    if not made.ok:
+        assert code(made) in REASONS
+        assert made.perturbed is None
+        return
+    assert made.perturbed is not None
+    assert made.fabricated is not None
+    assert find_lookalikes(made.perturbed, item.answers) == []
+    assert fold_text(answer_form(made.fabricated).core) in fold_text(made.perturbed)
+    kept, position = "", 0
+    for span in made.spans:
+        kept += made.original[position : span.start] + span.replacement
+        position = span.end
+    assert kept + made.original[position:] == made.perturbed
+
+
+@pytest.mark.parametrize(
+    ("corpus", "share_ok"),
+    [("nq", 0.9), ("triviaqa", 0.75), ("hotpotqa", 0.8), ("squad", 0.9), ("full_pages", 1.0)],
+)
+def test_every_real_item_is_ok_or_has_a_reason(
+    corpus: str, share_ok: float, real_items: dict[str, list[Item]], config: PerturbConfig
+) -> None:
+    items = real_items[corpus]
+    made = [perturb_item(item, config) for item in items]
+    for item, perturbation in zip(items, made, strict=True):
+        check(item, perturbation)
+    counts = Counter(code(perturbation) for perturbation in made)
+    assert counts[""] >= share_ok * len(items), counts
+
+
+SAMPLES = {
+    "nq_gold/nq-open-oracle.jsonl": "nq",
+    "triviaqa/rc.wikipedia.excerpts.jsonl": "triviaqa",
+    "triviaqa/rc.wikipedia.full_pages.jsonl": "full_pages",
+    "hotpotqa/distractor.validation.jsonl": "hotpotqa",
+}
+
+
+def test_the_hard_cases(
+    corpora: Path, real_items: dict[str, list[Item]], config: PerturbConfig
+) -> None:
+    by_place = {(c, item.question): item for c, items in real_items.items() for item in items}
+    lines = (corpora / "hard_cases.jsonl").read_text(encoding="utf-8").split("\n")
+    cases = [json.loads(line) for line in lines if line.strip()]
+    met: dict[str, list[str]] = {}
+    for case in cases:
+        corpus = SAMPLES.get(case["corpus"])  # NQ-Open has no context to be perturbed
+        item = by_place.get((corpus, case["question"])) if corpus else None
+        if item is None:
+            continue
+        made = perturb_item(item, config)
+        check(item, made)
+        met.setdefault(case["kind"], []).append(code(made) or "ok")
+    assert sum(map(len, met.values())) >= 45
+    assert set(met["yes_no"]) == {"yes_no_answer"}
+    assert met["answer_not_in_context"] == ["answer_not_in_context"]
+    assert met["empty_context"] == ["no_context"]
+    assert met["answer_in_question"] == ["answer_in_question"]
+    assert met["alias_in_question"] == ["answer_in_question"]
+    assert met["diacritics_differ"] == met["case_differs"] == ["ok", "ok"]
+    assert set(met["surname_left_in_context"] + met["curly_quote"] + met["nbsp_in_answer"]) == {
+        "ok"
+    }
