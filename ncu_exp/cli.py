@@ -97,7 +97,8 @@ def _run(config: Config, job: JobContext) -> str:
     from ncu_exp.tracking import ui_command
 
     result = run_job(config, job, engines=_engines)
-    console = Console()
+    # Without a terminal (a pipe, a log) there is no width to respect.
+    console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(metrics_table(result.metrics, title=run_name(config)))
     console.print(
         f"Run {result.run_id} is in experiment {config.tracking.experiment!r}. To see it:"

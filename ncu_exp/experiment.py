@@ -101,7 +101,7 @@ def _run(
 ) -> list[Metric]:
     from ncu_exp.data.corpora import load_items
     from ncu_exp.metrics import aggregate, latency_metrics
-    from ncu_exp.perturb.audit import build_arms, perturbations_sha256
+    from ncu_exp.perturb.audit import build_arms, context_hashes, perturbations_sha256
     from ncu_exp.prompt import check_prompt
     from ncu_exp.results import Results, loggable, write_results
     from ncu_exp.tables import items_table
@@ -120,7 +120,11 @@ def _run(
     conditions = asked_conditions(config.condition.names)
     arms, perturbations = build_arms(loaded.items, conditions, config.perturb)
     run.set_tags(
-        {"dataset_sha256": loaded.sha256, "perturbation_sha256": perturbations_sha256(arms)}
+        {
+            "dataset_sha256": loaded.sha256,
+            "perturbation_sha256": perturbations_sha256(perturbations) if perturbations else None,
+            **{f"context_sha256.{c.value}": h for c, h in context_hashes(arms).items()},
+        }
     )
     requests = build_requests(loaded.items, arms, config)
     scored = _score(config, plan, requests, run=run, engines=engines)

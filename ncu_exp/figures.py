@@ -33,6 +33,7 @@ COLOURS = {
 _INK, _FAINT, _GRID = "#222222", "#666666", "#DDDDDD"
 _WIDTH, _DPI = 8.0, 150  # inches, dots per inch
 _NCU_BINS = 20
+_REGION: dict[str, Any] = {"fontsize": 8.5, "fontstyle": "italic", "color": _FAINT, "zorder": 2}
 _SURPRISAL_TICKS = (0, 0.5, 2, 5, 10, 20, 35, 60, 100)  # nats per token, apart on a root scale
 
 
@@ -268,20 +269,9 @@ def _before_after(axes: Axes, s_prior: Any, *, s_post: Any, condition: Condition
     )
     told = f"{condition}, n = {n:,}\nhelped {helped:.0%}, hurt {hurt:.0%}"
     axes.set_title(told, loc="left", fontsize=9, color=_INK)
-    # Along the upper end of the diagonal, where few items lie.
-    for text, x, y in (("context hurt", 0.78, 0.86), ("context helped", 0.86, 0.78)):
-        axes.text(
-            x,
-            y,
-            text,
-            transform=axes.transAxes,
-            rotation=45,
-            ha="center",
-            va="center",
-            fontsize=8,
-            color=_FAINT,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-        )
+    # Beneath the points, in the corners farthest from the line.
+    axes.text(0.03, 0.97, "context hurt", transform=axes.transAxes, va="top", **_REGION)
+    axes.text(0.97, 0.03, "context helped", transform=axes.transAxes, ha="right", **_REGION)
 
 
 def _strip(axes: Axes, y: int, *, seconds: Any, colour: str) -> None:

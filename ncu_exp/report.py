@@ -214,8 +214,9 @@ def _percent(metric: Metric) -> str:
 
 
 def _decimal(metric: Metric) -> str:
-    interval = "" if math.isnan(metric.lo) else f" [{_number(metric.lo)}, {_number(metric.hi)}]"
-    return f"{_number(metric.value)}{interval}"
+    numbers = (metric.value, metric.lo, metric.hi)
+    value, lo, hi = (f"{x:z,.{0 if abs(x) >= 1000 else 2}f}" for x in numbers)
+    return value if math.isnan(metric.lo) else f"{value} [{lo}, {hi}]"
 
 
 def _number(value: Any) -> str:

@@ -7,26 +7,39 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ncu_exp.records import Condition
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
     from ncu_exp.metrics import Metric
 
+# Metric names with a place for the condition, and what a person calls them.
 ROWS = (
-    ("accuracy", "accuracy"),
-    ("surprisal", "surprisal (nats)"),
-    ("ncu", "NCU"),
-    ("ncu_raw_median", "raw NCU, median"),
-    ("ncu_pooled", "NCU, pooled"),
-    ("negative_transfer_rate", "negative transfer"),
-    ("em", "exact match"),
-    ("f1", "F1"),
-    ("prior_dominance", "prior dominance"),
-    ("prior_dominance_contrastive", "prior dominance, contrastive"),
-    ("adherence", "adherence"),
-    ("log_odds", "log odds (nats)"),
+    ("{}/accuracy", "accuracy"),
+    ("{}/surprisal", "surprisal, nats"),
+    ("{}/ncu", "NCU"),
+    ("{}/ncu_raw_median", "raw NCU, median"),
+    ("{}/ncu_pooled", "NCU, pooled"),
+    ("{}/negative_transfer_rate", "negative transfer"),
+    ("{}/em", "exact match"),
+    ("{}/f1", "F1"),
+    ("{}/prior_dominance", "prior dominance"),
+    ("{}/prior_dominance_contrastive", "  contrastive"),
+    ("{}/adherence", "adherence"),
+    ("{}/log_odds", "log odds, nats"),
+    ("latency/{}_p50_s", "latency p50, s"),
 )
+PERCENT = {
+    "{}/accuracy",
+    "{}/negative_transfer_rate",
+    "{}/em",
+    "{}/f1",
+    "{}/prior_dominance",
+    "{}/prior_dominance_contrastive",
+    "{}/adherence",
+}
 
 
 class Bar:
@@ -71,29 +84,32 @@ def progress_bar(title: str, *, work: float) -> Iterator[Bar]:
 
 def metrics_table(metrics: Sequence[Metric], *, title: str) -> Table:
     """Conditions as columns, measures as rows: value, interval, and n of n_total."""
+    from rich import box
     from rich.table import Table
 
     by_name = {m.name: m for m in metrics}
-    conditions = list(dict.fromkeys(m.name.partition("/")[0] for m in metrics))
-    table = Table(title=title, title_justify="left")
+    asked = [c.value for c in Condition if f"{c.value}/n" in by_name]
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
-    for condition in conditions:
+    for condition in asked:
         table.add_column(condition, justify="right")
-    table.add_row("items", *(_count(by_name, c) for c in conditions))
+    table.add_row("items", *(_count(by_name, c) for c in asked))
     for key, label in ROWS:
-        cells = [_cell(by_name.get(f"{c}/{key}")) for c in conditions]
+        cells = [_cell(by_name.get(key.format(c)), percent=key in PERCENT) for c in asked]
         if any(cells):
             table.add_row(label, *cells)
     return table
 
 
 def _count(by_name: dict[str, Metric], condition: str) -> str:
-    n, total = by_name.get(f"{condition}/n"), by_name.get(f"{condition}/n_total")
-    return f"{n.value:.0f} of {total.value:.0f}" if n and total else ""
+    n, total = by_name[f"{condition}/n"], by_name[f"{condition}/n_total"]
+    return f"{n.value:.0f} of {total.value:.0f}"
 
 
-def _cell(metric: Metric | None) -> str:
+def _cell(metric: Metric | None, *, percent: bool) -> str:
     if metric is None or math.isnan(metric.value):
         return ""
-    interval = "" if math.isnan(metric.lo) else f" [{metric.lo:.2f}, {metric.hi:.2f}]"
-    return f"{metric.value:.3f}{interval}"
+    scale, digits = (100, 0) if percent else (1, 2)
+    lo, hi = metric.lo * scale, metric.hi * scale
+    interval = "" if math.isnan(lo) else f" [{lo:.{digits}f},\N{NO-BREAK SPACE}{hi:.{digits}f}]"
+    return f"{metric.value * scale:.{digits}f}{'%' if percent else ''}{interval}"

@@ -113,6 +113,12 @@ def test_the_headline_is_in_words() -> None:
     ) in page.text
 
 
+def test_a_mean_that_blew_up_is_written_whole() -> None:
+    # S_prior 0.0001, S_post 1: raw NCU -0.9999 / 0.00011 = -9090.
+    scores = [score("a", Condition.zero, [-1e-4]), score("a", Condition.oracle, [-1.0])]
+    assert "<td>-9,090</td>" in report(one_item(scores=scores))
+
+
 def test_the_headline_of_a_conflict_and_of_zero_alone() -> None:
     false = [score("a", Condition.adversarial, [-1.0], false=[-2.0])]
     conflict = Run([item("a")], [arm("a", Condition.adversarial)], false, [], [])

@@ -206,15 +206,26 @@ def _plain_arm(item: Item, condition: Condition, config: PerturbConfig) -> Arm:
 
 def perturbations_sha256(perturbations: Iterable[Perturbation]) -> str:
     """Hex sha256 over the perturbed contexts of a set, whatever the order of its items."""
-    rows = sorted(
-        json.dumps(
-            [p.item_id, p.policy, p.seed, p.ok, p.fabricated, p.context_sha256],
-            ensure_ascii=True,
-            separators=(",", ":"),
-        )
-        for p in perturbations
+    return _set_sha256(
+        [p.item_id, p.policy, p.seed, p.ok, p.fabricated, p.context_sha256] for p in perturbations
     )
-    return hashlib.sha256("\n".join(rows).encode("ascii")).hexdigest()
+
+
+def context_hashes(arms: Iterable[Arm]) -> dict[Condition, str]:
+    """By condition, hex sha256 over the contexts of its arms, whatever their order.
+
+    Runs with equal hashes showed the same texts for the same items.
+    """
+    rows: dict[Condition, list[list[object]]] = {}
+    for arm in arms:
+        row = [arm.item_id, arm.ok, arm.fabricated, arm.context]
+        rows.setdefault(arm.condition, []).append(row)
+    return {condition: _set_sha256(found) for condition, found in rows.items()}
+
+
+def _set_sha256(rows: Iterable[list[object]]) -> str:
+    lines = sorted(json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows)
+    return hashlib.sha256("\n".join(lines).encode("ascii")).hexdigest()
 
 
 def perturbation_rows(perturbations: Iterable[Perturbation]) -> list[dict[str, object]]:
