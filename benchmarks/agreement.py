@@ -7,7 +7,8 @@ text, each with its true answer, a nonsense one and the model's own words, are s
 reference and fast paths and, as the same strings, by lm-evaluation-harness in an environment of
 its own (made on first use: a minute or two, about 2 GB).
 Both sides read the same weights, in float32 on the CPU; lm-eval runs at batch size 1, so that its
-padding is no part of the comparison. How the strings reach it: peer_lm_eval.py.
+padding is no part of the comparison. How the strings reach it: peer_lm_eval.py. They are ours, so
+this says nothing of how a chat template was filled in or how the weights were converted.
 
 Exit code 0: every pair has the same token ids, the same greedy flag, and a mean log-probability
 within BOUND_NATS. 1: not so, or there was nothing to compare. 2: it could not be run.

@@ -111,5 +111,5 @@ def _cell(metric: Metric | None, *, percent: bool) -> str:
         return ""
     scale, digits = (100, 0) if percent else (1, 2)
     lo, hi = metric.lo * scale, metric.hi * scale
-    interval = "" if math.isnan(lo) else f" [{lo:.{digits}f},\N{NO-BREAK SPACE}{hi:.{digits}f}]"
+    interval = "" if math.isnan(lo) else f" [{lo:.{digits}f},{hi:.{digits}f}]"
     return f"{metric.value * scale:.{digits}f}{'%' if percent else ''}{interval}"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.runs import TINY, Done, ncu_exp
+
 
 @pytest.fixture(scope="session")
 def corpora() -> Path:
@@ -26,3 +28,17 @@ def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.tiny import save_tiny_model
 
     return save_tiny_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture(scope="session")
+def sweep(tmp_path_factory: pytest.TempPathFactory, tiny_model_dir: Path) -> Done:
+    """The four-run sweep of the README, with a tiny model."""
+    return ncu_exp(
+        tmp_path_factory.mktemp("sweep"),
+        "-m",
+        *TINY,
+        f"model.name={tiny_model_dir}",
+        "condition=zero,oracle",
+        "precision=fp32,bf16",
+        "dataset.limit=12",
+    )

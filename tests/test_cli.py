@@ -3,71 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from mlflow import MlflowClient
-from mlflow.entities import Run
 
-TINY = ["model=hf", "model.label=tiny", "latency.items=1", "metrics.resamples=200"]
-
-
-@dataclass(frozen=True)
-class Done:
-    """A finished command, and the store that it left."""
-
-    folder: Path
-    code: int
-    out: str
-    err: str
-
-    @property
-    def client(self) -> MlflowClient:
-        return MlflowClient(tracking_uri=f"sqlite:///{self.folder}/mlruns/mlflow.db")
-
-    @property
-    def runs(self) -> list[Run]:
-        experiment = self.client.get_experiment_by_name("ncu_exp")
-        assert experiment is not None
-        found = self.client.search_runs([experiment.experiment_id])
-        return sorted(found, key=lambda r: int(r.data.tags["job_num"]))
-
-    def table(self, run: Run, name: str = "items") -> pd.DataFrame:
-        path = self.client.download_artifacts(
-            run.info.run_id, f"tables/{name}.parquet", str(self.folder)
-        )
-        return pd.read_parquet(path)
-
-
-def ncu_exp(folder: Path, *arguments: str, **environment: str) -> Done:
-    done = subprocess.run(
-        [sys.executable, "-m", "ncu_exp", *arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    return Done(folder, done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory, tiny_model_dir: Path) -> Done:
-    return ncu_exp(
-        tmp_path_factory.mktemp("sweep"),
-        "-m",
-        *TINY,
-        f"model.name={tiny_model_dir}",
-        "condition=zero,oracle",
-        "precision=fp32,bf16",
-        "dataset.limit=12",
-    )
+from tests.runs import TINY, Done, ncu_exp
 
 
 def test_a_sweep_makes_a_run_per_job(sweep: Done) -> None:
@@ -127,7 +67,7 @@ def test_the_terminal_shows_the_table_and_how_to_open_the_ui(sweep: Done) -> Non
 
 
 def test_every_output_gathers_under_multirun_and_mlruns(sweep: Done) -> None:
-    assert {p.name for p in sweep.folder.iterdir() if p.name != "tables"} == {"multirun", "mlruns"}
+    assert {p.name for p in sweep.folder.iterdir()} == {"multirun", "mlruns"}
     assert len(list(sweep.folder.glob("multirun/*/*/*/results/report.html"))) == 4
 
 
@@ -152,6 +92,12 @@ def test_a_job_that_fails_leaves_its_error_and_the_others_run(
     assert "Traceback" not in done.err + done.out
 
 
+@pytest.fixture(scope="module")
+def bad_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all of them: a new store takes seconds to make."""
+    return tmp_path_factory.mktemp("bad")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -166,12 +112,12 @@ def test_a_job_that_fails_leaves_its_error_and_the_others_run(
     ],
     ids=lambda v: v if isinstance(v, str) else " ".join(v),
 )
-def test_bad_input_is_one_clear_line(tmp_path: Path, arguments: list[str], told: str) -> None:
-    done = ncu_exp(tmp_path, *arguments, OPENAI_API_KEY="", MLFLOW_HTTP_REQUEST_MAX_RETRIES="0")
+def test_bad_input_is_one_clear_line(bad_folder: Path, arguments: list[str], told: str) -> None:
+    done = ncu_exp(bad_folder, *arguments, OPENAI_API_KEY="", MLFLOW_HTTP_REQUEST_MAX_RETRIES="0")
     assert done.code == 1
     assert told in done.err
     assert "Traceback" not in done.err + done.out
-    left = "".join(p.read_text() for p in tmp_path.rglob("*.log"))
+    left = "".join(p.read_text() for p in bad_folder.rglob("*.log"))
     assert "hunter2" not in done.err + done.out + left
 
 
