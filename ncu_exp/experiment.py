@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -308,7 +307,7 @@ def _tags(config: Config, job: JobContext) -> dict[str, Any]:
         "sweep": job.sweep_id,
         "job_num": job.job_num,
         "config_sha256": provenance.config_sha256(config),
-        "mlflow.user": getpass.getuser(),
+        "mlflow.user": provenance.user(),
         "mlflow.source.name": "python -m ncu_exp",
         "mlflow.source.type": "LOCAL",
         "mlflow.source.git.commit": provenance.git_commit(),

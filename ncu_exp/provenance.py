@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import getpass
 import hashlib
 import json
 import platform
@@ -62,6 +63,14 @@ def _git(root: Path, *arguments: str) -> str:
         ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10
     )
     return done.stdout.strip()
+
+
+def user() -> str | None:
+    """Who runs this; None where the machine has no name for it (a container's bare user id)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def plain(value: Any) -> Any:
