@@ -49,8 +49,8 @@ def load_model(
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    place, common = _place(config, cache_dir)
     with _quiet(), _readable_errors(config):
+        place, common = _place(config, cache_dir)
         hf_config = AutoConfig.from_pretrained(place, **common)
         n_params = _count_parameters(hf_config, trust_remote_code=config.trust_remote_code)
         check_memory(n_params, precision, device=device, label=config.label)

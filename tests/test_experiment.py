@@ -1,0 +1,178 @@
+"""A job in this process, with a tiny model: its run's end, and what it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+
+from ncu_exp import experiment
+from ncu_exp.config import Config, Numerics, conf_dir, from_dictconfig, register
+from ncu_exp.errors import DataError, ModelError
+from ncu_exp.experiment import JobContext, asked_conditions, latency_requests, run_job, run_name
+from ncu_exp.records import Condition, Prompt, ScoreRequest
+from ncu_exp.scoring.engine import EngineHolder
+from ncu_exp.scoring.numerics import NumericsCheck
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture
+def config(store: Path, tiny_model_dir: Path) -> Config:
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    register()
+    overrides = [
+        "model=hf",
+        f"model.name={tiny_model_dir}",
+        "model.label=tiny",
+        "dataset.limit=4",
+        "latency.items=0",
+        "metrics.resamples=100",
+        f"tracking.uri=sqlite:///{store}/mlflow.db",
+        f"tracking.artifact_location={store}/artifacts",
+    ]
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return from_dictconfig(compose("config", overrides=overrides))
+
+
+def last_run(config: Config) -> Any:
+    client = MlflowClient(tracking_uri=config.tracking.uri)
+    found = client.get_experiment_by_name(config.tracking.experiment)
+    assert found is not None
+    return client.search_runs([found.experiment_id], max_results=1)[0]
+
+
+def run(config: Config, tmp_path: Path) -> experiment.JobResult:
+    return run_job(config, JobContext(tmp_path, choices={"model": "hf"}), engines=EngineHolder())
+
+
+def test_all_metrics_of_the_contract_are_logged(config: Config, tmp_path: Path) -> None:
+    config.latency.items = 2
+    run(config, tmp_path)
+    found = last_run(config)
+    assert found.info.status == "FINISHED"
+    everywhere = {"accuracy", "em", "f1", "surprisal", "n", "n_total"}
+    with_context = {"ncu", "ncu_raw_mean", "ncu_raw_median", "ncu_pooled", "negative_transfer_rate"}
+    conflict = {"prior_dominance", "prior_dominance_contrastive", "adherence", "log_odds"}
+    expected = {f"{c}/{m}" for c in ("zero", "oracle", "adversarial", "noise") for m in everywhere}
+    expected |= {f"{c}/{m}" for c in ("oracle", "adversarial", "noise") for m in with_context}
+    expected |= {f"adversarial/{m}" for m in conflict}
+    expected |= {f"latency/{c}_p50_s" for c in ("zero", "oracle", "adversarial", "noise")}
+    expected |= {"throughput/items_per_s", "throughput/tokens_per_s", "memory/peak_gb"}
+    expected |= {"numerics/max_abs_diff_nats"}
+    assert expected <= set(found.data.metrics)
+    assert found.data.metrics["numerics/max_abs_diff_nats"] < 1e-4
+    assert {"perturbation_sha256", "context_sha256.noise"} <= set(found.data.tags)
+
+
+def test_two_runs_of_the_same_job_are_equal(config: Config, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        run(config, tmp_path / name)
+    one, two = ((tmp_path / n / "results" / "tables" / "items.parquet") for n in ("a", "b"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_reference_numerics_gives_the_same_table_within_the_bound(
+    config: Config, tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    run(config, tmp_path / "fast")
+    config.score.numerics = Numerics.reference
+    run(config, tmp_path / "reference")
+    assert "numerics/max_abs_diff_nats" not in last_run(config).data.metrics
+    fast, slow = (
+        pd.read_parquet(tmp_path / n / "results" / "tables" / "items.parquet")
+        for n in ("fast", "reference")
+    )
+    assert (fast.sum_logprob - slow.sum_logprob).abs().max() < 1e-4
+    assert fast.greedy_text.equals(slow.greedy_text)
+
+
+def test_a_failing_job_leaves_a_failed_run(config: Config, tmp_path: Path) -> None:
+    config.dataset.path = str(tmp_path / "absent.jsonl")
+    with pytest.raises(DataError):
+        run(config, tmp_path)
+    found = last_run(config)
+    assert found.info.status == "FAILED"
+    assert "absent.jsonl" in found.data.tags["error"]
+
+
+def test_an_interrupted_job_leaves_a_killed_run(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment, "_score_with_progress", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(config, tmp_path)
+    assert last_run(config).info.status == "KILLED"
+
+
+def test_a_bug_leaves_its_traceback(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(experiment, "build_requests", bug)
+    with pytest.raises(ZeroDivisionError):
+        run(config, tmp_path)
+    found = last_run(config)
+    client = MlflowClient(tracking_uri=config.tracking.uri)
+    text = Path(
+        client.download_artifacts(found.info.run_id, "error.txt", str(tmp_path))
+    ).read_text()
+    assert "ZeroDivisionError: a bug" in text
+    assert "Traceback" in text
+
+
+def test_a_fast_path_beyond_its_bound_fails_the_run_with_the_items(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ncu_exp.scoring import numerics
+
+    check = NumericsCheck(4, 0.5, 1e-4, ("single-001 (oracle): 5.00e-01",))
+    monkeypatch.setattr(numerics, "check_numerics", lambda *a, **k: check)
+    with pytest.raises(ModelError, match="single-001"):
+        run(config, tmp_path)
+    found = last_run(config)
+    assert found.info.status == "FAILED"
+    assert found.data.metrics["numerics/max_abs_diff_nats"] == 0.5
+
+
+def test_the_zero_condition_is_always_asked() -> None:
+    assert asked_conditions([Condition.oracle]) == [Condition.zero, Condition.oracle]
+    assert asked_conditions([Condition.noise, Condition.zero]) == [Condition.zero, Condition.noise]
+
+
+def test_run_names(config: Config) -> None:
+    assert run_name(config) == "tiny · sample · all · auto"
+    config.condition.names = [Condition.oracle]
+    assert run_name(config) == "tiny · sample · oracle · auto"
+
+
+def test_latency_is_probed_on_items_that_have_every_condition() -> None:
+    def ask(item_id: str, condition: Condition) -> ScoreRequest:
+        return ScoreRequest(item_id, condition, Prompt(text="x"), (), 5)
+
+    requests = [
+        ask("half", Condition.zero),
+        ask("whole", Condition.zero),
+        ask("whole", Condition.oracle),
+        ask("too", Condition.zero),
+        ask("too", Condition.oracle),
+    ]
+    assert [r.item_id for r in latency_requests(requests, 1)] == ["whole", "whole"]
+    assert len(latency_requests(requests, 9)) == 4
+    assert latency_requests(requests, 0) == []
+    assert latency_requests([], 3) == []
