@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from ncu_exp.config import Config
-    from ncu_exp.experiment import JobContext
+    from ncu_exp.description import JobContext
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,8 @@ def _run_one(cfg: DictConfig, job: JobContext) -> Outcome:
 def _run(config: Config, job: JobContext) -> str:
     from rich.console import Console
 
-    from ncu_exp.experiment import run_job, run_name
+    from ncu_exp.description import run_name
+    from ncu_exp.experiment import run_job
     from ncu_exp.terminal import metrics_table
     from ncu_exp.tracking import ui_command
 
@@ -109,7 +110,7 @@ def _run(config: Config, job: JobContext) -> str:
 
 
 def _job_context() -> JobContext:
-    from ncu_exp.experiment import JobContext
+    from ncu_exp.description import JobContext
 
     hydra_config = HydraConfig.get()
     swept = hydra_config.mode is RunMode.MULTIRUN

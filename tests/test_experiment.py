@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from ncu_exp import experiment
-from ncu_exp.config import Config, Numerics, conf_dir, from_dictconfig, register
+from ncu_exp import asking, experiment
+from ncu_exp.asking import asked_conditions, latency_requests
+from ncu_exp.config import Config, Numerics
+from ncu_exp.description import JobContext, run_name
 from ncu_exp.errors import DataError, ModelError
-from ncu_exp.experiment import JobContext, asked_conditions, latency_requests, run_job, run_name
+from ncu_exp.experiment import run_job
 from ncu_exp.records import Condition, Prompt, ScoreRequest
 from ncu_exp.scoring.engine import EngineHolder
 from ncu_exp.scoring.numerics import NumericsCheck
+from tests.composing import composed
 
 
 @pytest.fixture(scope="module")
@@ -24,23 +27,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def config(store: Path, tiny_model_dir: Path) -> Config:
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-
-    GlobalHydra.instance().clear()
-    register()
-    overrides = [
+    return composed(
         "model=hf",
         f"model.name={tiny_model_dir}",
         "model.label=tiny",
         "dataset.limit=4",
         "latency.items=0",
         "metrics.resamples=100",
-        f"tracking.uri=sqlite:///{store}/mlflow.db",
-        f"tracking.artifact_location={store}/artifacts",
-    ]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return from_dictconfig(compose("config", overrides=overrides))
+        store=store,
+    )
 
 
 def last_run(config: Config) -> Any:
@@ -112,7 +107,7 @@ def test_an_interrupted_job_leaves_a_killed_run(
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(experiment, "_score_with_progress", interrupt)
+    monkeypatch.setattr(asking, "_score_with_progress", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(config, tmp_path)
     assert last_run(config).info.status == "KILLED"

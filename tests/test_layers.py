@@ -43,10 +43,13 @@ ABOVE = {
     "tables": {"metrics"},
     "report": {"metrics"},
     "results": {"data", "perturb", "metrics", "tables", "figures", "report"},
+    "asking": {"prompt", "scoring", "terminal"},
+    "description": {"scoring"},
     "experiment": {
-        "data", "perturb", "prompt", "scoring", "metrics", "tables", "terminal", "results",
+        "data", "perturb", "prompt", "scoring", "metrics", "tables", "results", "asking",
+        "description",
     },
-    "cli": {"experiment", "scoring", "terminal"},
+    "cli": {"experiment", "description", "scoring", "terminal"},
     "__main__": {"cli"},
 }  # fmt: skip
 # On the ground, who may stand on whom.
