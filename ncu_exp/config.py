@@ -201,7 +201,7 @@ class CacheConfig:
 class ScoreConfig:
     numerics: Numerics = MISSING
     max_new_tokens: int = MISSING
-    batch_tokens: int = MISSING  # padded tokens of one forward pass
+    batch_tokens: int = MISSING  # tokens of one forward pass
     check_requests: int = MISSING  # requests that a fast run scores again by reference
 
 

@@ -32,7 +32,7 @@ def byte_tokenizer(*, merges: tuple[tuple[str, str], ...] = (), chat: bool = Tru
 
 
 def tiny_config(architecture: str, *, vocab_size: int, window: int = 4096) -> Any:
-    """A two-layer config of `llama`, `qwen2`, `gpt2` or `gemma`."""
+    """A two-layer config of one of the architectures below."""
     import transformers
 
     common = {
@@ -53,6 +53,16 @@ def tiny_config(architecture: str, *, vocab_size: int, window: int = 4096) -> An
         return transformers.Qwen2Config(**common)
     if architecture == "gemma":
         return transformers.GemmaConfig(**common, head_dim=8)
+    if architecture == "mistral":  # every layer sees eight tokens back
+        return transformers.MistralConfig(**common, sliding_window=8)
+    if architecture == "bloom":  # ALiBi
+        return transformers.BloomConfig(
+            vocab_size=vocab_size, hidden_size=32, n_layer=2, n_head=4, eos_token_id=256
+        )
+    if architecture == "mamba":  # recurrent
+        return transformers.MambaConfig(
+            vocab_size=vocab_size, hidden_size=32, num_hidden_layers=2, eos_token_id=256
+        )
     assert architecture == "gpt2"
     return transformers.GPT2Config(
         vocab_size=vocab_size,
@@ -73,7 +83,7 @@ def tiny_model(architecture: str = "llama", *, window: int = 4096, seed: int = 0
     tokenizer = byte_tokenizer()
     torch.manual_seed(seed)
     config = tiny_config(architecture, vocab_size=len(tokenizer), window=window)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+    model = AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(3.0)

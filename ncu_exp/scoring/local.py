@@ -5,15 +5,17 @@ from __future__ import annotations
 import gc
 import logging
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from ncu_exp.config import Numerics
 from ncu_exp.errors import ModelError
 from ncu_exp.records import LatencyProbe, Score, ScoreRequest
-from ncu_exp.scoring.batched import Outcome, make_batches, score_batch
+from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest, encode_request
 from ncu_exp.scoring.forward import NonFiniteError
 from ncu_exp.scoring.reference import generate_greedy, score_reference
+from ncu_exp.scoring.ways import TREE, Way, choose_way
 from ncu_exp.scoring.weights import LoadedModel
 
 log = logging.getLogger(__name__)
@@ -22,14 +24,15 @@ log = logging.getLogger(__name__)
 class LocalEngine:
     """A loaded model that answers `ScoreRequest`s.
 
-    `batch_tokens` bounds the padded tokens of one forward pass; running out of memory halves it
-    for the rest of the engine's life.
+    `batch_tokens` bounds the tokens of one forward pass; running out of memory halves it for the
+    rest of the call.
     """
 
     estimator = "exact"
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.loaded = loaded
+        self._way: Way | None = None
 
     def score(
         self, requests: Sequence[ScoreRequest], *, numerics: Numerics, batch_tokens: int
@@ -93,36 +96,37 @@ class LocalEngine:
         except NonFiniteError as error:
             return error
 
-    def _score_fast(
-        self, ready: list[EncodedRequest], batch_tokens: int
-    ) -> Iterator[tuple[int, Score]]:
-        waiting = list(make_batches(ready, batch_tokens=batch_tokens))
+    def _score_fast(self, ready: list[EncodedRequest], budget: int) -> Iterator[tuple[int, Score]]:
+        way = self.way
+        waiting = deque(way.group(ready, budget))
         while waiting:
-            batch = waiting.pop(0)
+            group = waiting.popleft()
             try:
-                outcomes = score_batch(self.loaded.model, batch, stop_ids=self.loaded.stop_ids)
+                outcomes = way.score(self.loaded.model, group, self.loaded.stop_ids, budget)
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
-                batch_tokens //= 2
-                waiting = self._after_out_of_memory([batch, *waiting], batch_tokens, error)
+                budget //= 2
+                if budget < way.smallest_budget or (way is not TREE and len(group) == 1):
+                    raise _too_large(group, error) from error
+                log.warning("out of memory: going on with score.batch_tokens=%d", budget)
+                free_device_memory()
+                rest = [request for later in (group, *waiting) for request in later]
+                waiting = deque(way.group(rest, budget))
                 continue
-            for encoded, outcome in zip(batch, outcomes, strict=True):
+            for encoded, outcome in zip(group, outcomes, strict=True):
                 yield encoded.index, self._finish(encoded, outcome)
 
-    def _after_out_of_memory(
-        self, batches: list[list[EncodedRequest]], batch_tokens: int, error: Exception
-    ) -> list[list[EncodedRequest]]:
-        if len(batches[0]) == 1:
-            only = batches[0][0]
-            raise ModelError(
-                f"out of memory on one request alone (item {only.request.item_id}, "
-                f"{only.length} tokens). Use a smaller precision or a device with more memory."
-            ) from error
-        log.warning("out of memory: going on with score.batch_tokens=%d", batch_tokens)
-        free_device_memory()
-        rest = [request for batch in batches for request in batch]
-        return list(make_batches(rest, batch_tokens=batch_tokens))
+    @property
+    def way(self) -> Way:
+        """The fast way that this model takes, found out on first use."""
+        if self._way is None:
+            self._way = choose_way(
+                self.loaded.model,
+                stop_ids=self.loaded.stop_ids,
+                bound_nats=self.loaded.precision.bound_nats,
+            )
+        return self._way
 
     def _finish(self, encoded: EncodedRequest, outcome: Outcome) -> Score:
         if isinstance(outcome, NonFiniteError):
@@ -171,6 +175,14 @@ def _failed(request: ScoreRequest, reason: str, *, encoded: EncodedRequest | Non
         prompt_tokens=len(encoded.prompt_ids) if encoded else 0,
         prompt_sha256=encoded.prompt_sha256 if encoded else "",
         reason=reason,
+    )
+
+
+def _too_large(group: Sequence[EncodedRequest], error: BaseException) -> ModelError:
+    largest = max(group, key=lambda encoded: encoded.length)
+    return ModelError(
+        f"out of memory on item {largest.request.item_id} alone ({largest.length} tokens). Use a "
+        f"smaller precision or a device with more memory. ({str(error).splitlines()[0]})"
     )
 
 

@@ -5,7 +5,7 @@ Slow and plain, so that it can be trusted; every other path is compared with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ncu_exp.records import ContinuationScore
@@ -53,21 +53,33 @@ def generate_greedy(
     Own loop, not `generate`: checkpoints ship sampling settings (a repetition penalty, for one)
     that would change what greedy means.
     """
-    import torch
-    from transformers import DynamicCache
-
-    cache = {cache_argument(model): DynamicCache()}
-    step = torch.tensor([list(prompt_ids)], device=model.device)
+    step = _step_with_cache(model)
     found: list[int] = []
-    with torch.inference_mode():
-        while len(found) < max_new_tokens:
-            logits = model(input_ids=step, use_cache=True, logits_to_keep=1, **cache).logits
-            token = int(logits[0, -1].float().argmax())
-            if token in stop_ids:
-                break
-            found.append(token)
-            step = torch.tensor([[token]], device=model.device)
+    upcoming = list(prompt_ids)
+    while len(found) < max_new_tokens:
+        token = step(upcoming)
+        if token in stop_ids:
+            break
+        found.append(token)
+        upcoming = [token]
     return tuple(found)
+
+
+def _step_with_cache(model: Any) -> Callable[[list[int]], int]:
+    """The likeliest token behind the tokens given so far, of which each is given once."""
+    import torch
+
+    name = cache_argument(model)
+    state: dict[str, Any] = {}  # the model makes the cache that it needs
+
+    def step(tokens: list[int]) -> int:
+        ids = torch.tensor([tokens], device=model.device)
+        with torch.inference_mode():
+            output = model(input_ids=ids, use_cache=True, logits_to_keep=1, **state)
+        state[name] = output[name]
+        return int(output.logits[0, -1].float().argmax())
+
+    return step
 
 
 def score_reference(

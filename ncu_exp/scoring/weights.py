@@ -61,7 +61,6 @@ def load_model(
             device_map="auto" if device == "cuda" else device,
             use_safetensors=True,
             quantization_config=_quantization(precision),
-            attn_implementation="sdpa",
             **common,
         )
     _refuse_offload(model, config)

@@ -20,6 +20,7 @@ from ncu_exp.scoring.local import LocalEngine, first_line
 from ncu_exp.scoring.numerics import check_numerics, max_abs_diff
 from ncu_exp.scoring.precision import PRECISIONS
 from ncu_exp.scoring.reference import score_reference
+from ncu_exp.scoring.ways import BATCHED, TREE, UNPADDED, Way
 from ncu_exp.scoring.weights import LoadedModel
 from tests.tiny import byte_tokenizer, tiny_model
 
@@ -118,22 +119,27 @@ def test_greedy_answer_is_marked_greedy(engine: LocalEngine) -> None:
         assert [c.is_greedy for c in scores] == [True, False]
 
 
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=40)
+# Few letters, so that texts share beginnings; some others, so that tokens are not letters.
+texts = st.text(st.sampled_from("aaabé😀 "), min_size=1, max_size=40)
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     asked=st.lists(
         st.tuples(texts, st.lists(texts, max_size=2), st.integers(0, 6)), min_size=1, max_size=7
     ),
-    batch_tokens=st.sampled_from([1, 60, 300, 5000]),
+    batch_tokens=st.sampled_from([5, 60, 300, 5000]),
 )
-def test_batches_equal_the_reference(
-    engine: LocalEngine, asked: list[tuple[str, list[str], int]], batch_tokens: int
+@pytest.mark.parametrize("way", [TREE, BATCHED, UNPADDED], ids=lambda w: w.name)
+def test_every_fast_way_equals_the_reference(
+    engine: LocalEngine, way: Way, asked: list[tuple[str, list[str], int]], batch_tokens: int
 ) -> None:
-    requests = [ask(t, *a, n=n, item_id=str(i)) for i, (t, a, n) in enumerate(asked)]
+    engine = engine_of(engine.loaded.model)
+    engine._way = way
+    # Items of two requests, so that a tree has something to share.
+    requests = [ask(t, *a, n=n, item_id=str(i // 2)) for i, (t, a, n) in enumerate(asked)]
     reference = run(engine, requests, numerics=Numerics.reference)
     fast = run(engine, requests, numerics=Numerics.fast, batch_tokens=batch_tokens)
     for slow, quick in zip(reference, fast, strict=True):
@@ -190,37 +196,39 @@ def test_batches_keep_the_budget_and_lose_nobody() -> None:
     assert len(batches) < len(lengths)
 
 
-def test_out_of_memory_halves_the_budget_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", [TREE, BATCHED], ids=lambda w: w.name)
+def test_out_of_memory_halves_the_budget_and_goes_on(way: Way) -> None:
     """A real allocation failure cannot be had without risk to the machine: it is injected."""
     import torch
 
-    from ncu_exp.scoring import local
-
     engine = engine_of(tiny_model("llama"))
-    requests = [ask("x" * 10, "y", item_id=str(i)) for i in range(8)]
+    requests = [ask("x" * (20 + i), "y", item_id=str(i)) for i in range(8)]
+    engine._way = way
     expected = run(engine, requests, numerics=Numerics.fast)
-    real, sizes = local.score_batch, []
+    budgets = []
 
-    def short_of_memory(model: Any, batch: Any, **kwargs: Any) -> Any:
-        sizes.append(len(batch))
-        if len(batch) > 2:
+    def short_of_memory(model: Any, group: Any, stop_ids: Any, budget: int) -> Any:
+        budgets.append(budget)
+        if budget > 100:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return real(model, batch, **kwargs)
+        return way.score(model, group, stop_ids, budget)
 
-    monkeypatch.setattr(local, "score_batch", short_of_memory)
-    assert run(engine, requests, numerics=Numerics.fast, batch_tokens=120) == expected
-    assert max(sizes) > 2 >= sizes[-1]
+    engine._way = dataclasses.replace(way, score=short_of_memory)
+    found = run(engine, requests, numerics=Numerics.fast, batch_tokens=400)
+    assert budgets[:3] == [400, 200, 100]
+    assert set(budgets[2:]) == {100}
+    assert max(max_abs_diff(a, b) for a, b in zip(found, expected, strict=True)) < 1e-4
 
 
-def test_out_of_memory_on_one_request_names_the_item(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_exp.scoring import local
-
-    def no_memory(*args: Any, **kwargs: Any) -> Any:
+@pytest.mark.parametrize("way", [TREE, BATCHED], ids=lambda w: w.name)
+def test_out_of_memory_on_one_request_names_the_item(way: Way) -> None:
+    def no_memory(*args: Any) -> Any:
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory")
 
-    monkeypatch.setattr(local, "score_batch", no_memory)
+    engine = engine_of(tiny_model())
+    engine._way = dataclasses.replace(way, score=no_memory)
     with pytest.raises(ModelError, match="item big"):
-        run(engine_of(tiny_model()), [ask("x", "y", item_id="big")], numerics=Numerics.fast)
+        run(engine, [ask("x", "y", item_id="big")], numerics=Numerics.fast)
 
 
 def test_the_check_of_a_fast_run_finds_a_wrong_score() -> None:
