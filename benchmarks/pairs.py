@@ -60,7 +60,7 @@ def open_engine(config: Config, *, cache_dir: Path) -> LocalEngine:
     from ncu_exp.scoring.engine import EngineHolder, plan_engine
 
     plan = plan_engine(config.model, config.precision.name, prompt=config.prompt.name)
-    return EngineHolder().open(plan, cache_dir=cache_dir)
+    return EngineHolder().open(plan, cache_dir=cache_dir, store=None)
 
 
 def scored_pairs(engine: LocalEngine, config: Config) -> Iterator[Pair]:
@@ -70,7 +70,7 @@ def scored_pairs(engine: LocalEngine, config: Config) -> Iterator[Pair]:
     requests = make_requests(engine, config)
     by_path = {numerics: _score(engine, requests, config, numerics) for numerics in Numerics}
     for index, request in enumerate(requests):
-        text, _ = prompt_text(engine.loaded.tokenizer, request.prompt)
+        text, _ = prompt_text(engine.opened.tokenizer, request.prompt)
         scores = {numerics: found[index] for numerics, found in by_path.items()}
         for place, (_, answer) in enumerate(request.continuations):
             yield Pair(

@@ -85,10 +85,10 @@ def score(
     from ncu_exp.scoring.numerics import check_numerics
 
     reset_peak_memory()
-    engine = engines.open(plan, cache_dir=Path(config.cache.dir).expanduser())
-    run.log_params(
-        {"model.revision": engine.loaded.revision, "model.params": engine.loaded.n_params}
-    )
+    store = Path(config.cache.dir).expanduser() / "scores.sqlite" if config.cache.scores else None
+    engine = engines.open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=store)
+    asked, recalled = engine.asked, engine.recalled
+    run.log_params({"model.revision": engine.opened.revision})
     scores, cost = _score_with_progress(config, engine, requests, run=run)
     check = None
     if config.score.numerics is Numerics.fast:
@@ -101,6 +101,7 @@ def score(
         )
     if check is not None:
         cost["numerics/max_abs_diff_nats"] = check.max_abs_diff_nats
+    cost["store/hit_rate"] = (engine.recalled - recalled) / max(engine.asked - asked, 1)
     probes = list(engine.latency(latency_requests(requests, config.latency.items)))
     cost["memory/peak_gb"] = peak_memory_gb()
     return Scored(scores, probes, cost, check)

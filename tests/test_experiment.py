@@ -34,6 +34,7 @@ def config(store: Path, tiny_model_dir: Path) -> Config:
         "dataset.limit=4",
         "latency.items=0",
         "metrics.resamples=100",
+        f"cache.dir={store}/cache",
         store=store,
     )
 
@@ -68,9 +69,36 @@ def test_all_metrics_of_the_contract_are_logged(config: Config, tmp_path: Path) 
     assert {"perturbation_sha256", "context_sha256.noise"} <= set(found.data.tags)
 
 
-def test_two_runs_of_the_same_job_are_equal(config: Config, tmp_path: Path) -> None:
+def test_a_job_that_was_done_is_repeated_without_weights(config: Config, tmp_path: Path) -> None:
+    config.cache.dir = str(tmp_path / "cache")
+    config.latency.items = 1
+    hit_rates = []
+    for name in ("a", "b"):
+        engines = EngineHolder()
+        run_job(config, JobContext(tmp_path / name, choices={}), engines=engines)
+        hit_rates.append(last_run(config).data.metrics["store/hit_rate"])
+        assert engines._engine is not None
+        assert engines._engine.is_loaded is (name == "a")
+    assert hit_rates == [0, 1]
+    one, two = ((tmp_path / n / "results" / "tables" / "items.parquet") for n in ("a", "b"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_the_prior_of_an_earlier_run_comes_for_free(config: Config, tmp_path: Path) -> None:
+    config.cache.dir = str(tmp_path / "cache")
+    config.score.check_requests = 0
+    config.condition.names = [Condition.zero]
+    run(config, tmp_path / "zero")
+    config.condition.names = [Condition.oracle]
+    run(config, tmp_path / "oracle")
+    assert last_run(config).data.metrics["store/hit_rate"] == 0.5
+
+
+def test_without_the_store_everything_is_computed_and_equal(config: Config, tmp_path: Path) -> None:
+    config.cache.scores = False
     for name in ("a", "b"):
         run(config, tmp_path / name)
+        assert last_run(config).data.metrics["store/hit_rate"] == 0
     one, two = ((tmp_path / n / "results" / "tables" / "items.parquet") for n in ("a", "b"))
     assert one.read_bytes() == two.read_bytes()
 

@@ -50,6 +50,7 @@ ABOVE = {
         "description",
     },
     "cli": {"experiment", "description", "scoring", "terminal"},
+    "store": {"scoring"},
     "__main__": {"cli"},
 }  # fmt: skip
 # On the ground, who may stand on whom.

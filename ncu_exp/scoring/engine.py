@@ -80,21 +80,26 @@ class EngineHolder:
         self._key: tuple[str, ...] | None = None
         self._engine: LocalEngine | None = None
 
-    def open(self, plan: EnginePlan, *, cache_dir: Path) -> LocalEngine:
-        """The engine of the plan: the one in memory, or a new one after the old is unloaded."""
-        from ncu_exp.scoring.local import LocalEngine
-        from ncu_exp.scoring.weights import load_model
+    def open(self, plan: EnginePlan, *, cache_dir: Path, store: Path | None) -> LocalEngine:
+        """The engine of the plan: the one in memory, or a new one after the old is unloaded.
 
-        if self._engine is None or self._key != plan.key:
+        With `store`, a file, the engine remembers what it scores there.
+        """
+        from ncu_exp.scoring.local import LocalEngine
+        from ncu_exp.scoring.memory import NoMemory, StoredMemory
+        from ncu_exp.scoring.store import ScoreStore
+        from ncu_exp.scoring.weights import open_model
+
+        key = (*plan.key, str(store))
+        if self._engine is None or self._key != key:
             self.close()
-            loaded = load_model(plan.model, plan.precision, device=plan.device, cache_dir=cache_dir)
-            self._engine, self._key = LocalEngine(loaded), plan.key
+            opened = open_model(plan.model, plan.precision, device=plan.device, cache_dir=cache_dir)
+            memory = StoredMemory(ScoreStore(store), opened) if store else NoMemory()
+            self._engine, self._key = LocalEngine(opened, memory=memory), key
         return self._engine
 
     def close(self) -> None:
         """Unload the model, if there is one."""
         if self._engine is not None:
-            from ncu_exp.scoring.local import free_device_memory
-
+            self._engine.close()
             self._engine = self._key = None
-            free_device_memory()

@@ -6,7 +6,8 @@ import gc
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ncu_exp.config import Numerics
 from ncu_exp.errors import ModelError
@@ -14,15 +15,16 @@ from ncu_exp.records import LatencyProbe, Score, ScoreRequest
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest, encode_request
 from ncu_exp.scoring.forward import NonFiniteError
-from ncu_exp.scoring.reference import generate_greedy, score_reference
-from ncu_exp.scoring.ways import TREE, Way, choose_way
-from ncu_exp.scoring.weights import LoadedModel
+from ncu_exp.scoring.memory import Memory
+from ncu_exp.scoring.reference import generate_greedy
+from ncu_exp.scoring.ways import REFERENCE, TREE, Way, choose_way
+from ncu_exp.scoring.weights import OpenedModel, load_weights
 
 log = logging.getLogger(__name__)
 
 
 class LocalEngine:
-    """A loaded model that answers `ScoreRequest`s.
+    """A model that answers `ScoreRequest`s, and loads its weights when one has to be computed.
 
     `batch_tokens` bounds the tokens of one forward pass; running out of memory halves it for the
     rest of the call.
@@ -30,17 +32,40 @@ class LocalEngine:
 
     estimator = "exact"
 
-    def __init__(self, loaded: LoadedModel) -> None:
-        self.loaded = loaded
+    def __init__(
+        self, opened: OpenedModel, *, memory: Memory, load: Callable[[], Any] | None = None
+    ) -> None:
+        self.opened = opened
+        self._memory = memory
+        self._load = load or (lambda: load_weights(opened))
+        self._model: Any = None
         self._way: Way | None = None
+        self.asked = self.recalled = 0  # requests so far, and those that memory answered
+
+    @property
+    def model(self) -> Any:
+        """The weights, loaded on first use."""
+        if self._model is None:
+            self._model = self._load()
+        return self._model
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._model is not None
+
+    def close(self) -> None:
+        """Let go of the weights and of the memory's files."""
+        self._model = self._way = None
+        self._memory.close()
+        free_device_memory()
 
     def score(
         self, requests: Sequence[ScoreRequest], *, numerics: Numerics, batch_tokens: int
     ) -> Iterator[tuple[int, Score]]:
         """Yield (index of the request, its score) in the order of completion.
 
-        A request that cannot be scored gives a Score with a reason: longer than the model's
-        window, no tokens, a log-probability that is not finite.
+        What is remembered comes first. A request that cannot be scored gives a Score with a
+        reason: longer than the model's window, no tokens, a log-probability that is not finite.
         """
         ready: list[EncodedRequest] = []
         for index, request in enumerate(requests):
@@ -49,39 +74,45 @@ class LocalEngine:
                 yield index, encoded
             else:
                 ready.append(encoded)
-        if numerics is Numerics.reference:
-            for encoded in ready:
-                yield encoded.index, self._finish(encoded, self._reference(encoded))
-        else:
-            yield from self._score_fast(ready, batch_tokens)
+        known = self._memory.recall(ready, numerics)
+        self.asked += len(ready)
+        self.recalled += len(known)
+        for encoded in ready:
+            if encoded.index in known:
+                yield encoded.index, self._finish(encoded, known[encoded.index])
+        missing = [encoded for encoded in ready if encoded.index not in known]
+        for done in self._compute(missing, numerics, batch_tokens):
+            self._memory.keep(done, numerics)
+            for encoded, outcome in done:
+                yield encoded.index, self._finish(encoded, outcome)
 
     def latency(self, requests: Sequence[ScoreRequest]) -> Iterator[LatencyProbe]:
         """Seconds of prompt + greedy tokens at batch size 1, device synchronised.
 
         The first request runs twice, the first time unmeasured. Every probe generates all of its
         tokens, a stop token or not, so that probes compare. Requests too long for the model's
-        window are left out.
+        window are left out. What this machine measured before is not measured again.
         """
         ready = [
             e for i, r in enumerate(requests) if isinstance(e := self._encode(r, i), EncodedRequest)
         ]
-        for encoded in ready[:1]:
-            self._generate_timed(encoded)
-        for encoded in ready:
-            yield LatencyProbe(
-                item_id=encoded.request.item_id,
-                condition=encoded.request.condition,
-                latency_s=self._generate_timed(encoded),
-            )
+        known = self._memory.recall_latencies(ready)
+        if known is None:
+            for encoded in ready[:1]:
+                self._generate_timed(encoded)
+            known = [self._generate_timed(encoded) for encoded in ready]
+            self._memory.keep_latencies(ready, known)
+        for encoded, seconds in zip(ready, known, strict=True):
+            yield LatencyProbe(encoded.request.item_id, encoded.request.condition, seconds)
 
     def _encode(self, request: ScoreRequest, index: int) -> EncodedRequest | Score:
         try:
-            encoded = encode_request(self.loaded.tokenizer, request, index=index)
+            encoded = encode_request(self.opened.tokenizer, request, index=index)
         except ModelError as error:
-            if request.prompt.messages and not self.loaded.tokenizer.chat_template:
+            if request.prompt.messages and not self.opened.tokenizer.chat_template:
                 raise  # no item of this run can be asked
             return _failed(request, str(error))
-        window = self.loaded.window
+        window = self.opened.window
         if window is not None and encoded.length > window:
             return _failed(
                 request,
@@ -90,19 +121,18 @@ class LocalEngine:
             )
         return encoded
 
-    def _reference(self, encoded: EncodedRequest) -> Outcome:
-        try:
-            return score_reference(self.loaded.model, encoded, stop_ids=self.loaded.stop_ids)
-        except NonFiniteError as error:
-            return error
-
-    def _score_fast(self, ready: list[EncodedRequest], budget: int) -> Iterator[tuple[int, Score]]:
-        way = self.way
+    def _compute(
+        self, ready: Sequence[EncodedRequest], numerics: Numerics, budget: int
+    ) -> Iterator[list[tuple[EncodedRequest, Outcome]]]:
+        """Score what nobody remembers, a group at a time."""
+        if not ready:
+            return
+        way = REFERENCE if numerics is Numerics.reference else self.way
         waiting = deque(way.group(ready, budget))
         while waiting:
             group = waiting.popleft()
             try:
-                outcomes = way.score(self.loaded.model, group, self.loaded.stop_ids, budget)
+                outcomes = way.score(self.model, group, self.opened.stop_ids, budget)
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
@@ -114,17 +144,16 @@ class LocalEngine:
                 rest = [request for later in (group, *waiting) for request in later]
                 waiting = deque(way.group(rest, budget))
                 continue
-            for encoded, outcome in zip(group, outcomes, strict=True):
-                yield encoded.index, self._finish(encoded, outcome)
+            yield list(zip(group, outcomes, strict=True))
 
     @property
     def way(self) -> Way:
         """The fast way that this model takes, found out on first use."""
         if self._way is None:
             self._way = choose_way(
-                self.loaded.model,
-                stop_ids=self.loaded.stop_ids,
-                bound_nats=self.loaded.precision.bound_nats,
+                self.model,
+                stop_ids=self.opened.stop_ids,
+                bound_nats=self.opened.precision.bound_nats,
             )
         return self._way
 
@@ -132,7 +161,7 @@ class LocalEngine:
         if isinstance(outcome, NonFiniteError):
             return _failed(encoded.request, str(outcome), encoded=encoded)
         scores, greedy = outcome
-        text = self.loaded.tokenizer.decode(list(greedy), skip_special_tokens=True)
+        text = self.opened.tokenizer.decode(list(greedy), skip_special_tokens=True)
         return Score(
             item_id=encoded.request.item_id,
             condition=encoded.request.condition,
@@ -148,7 +177,7 @@ class LocalEngine:
         self._synchronise()
         start = time.perf_counter()
         generate_greedy(
-            self.loaded.model,
+            self.model,
             encoded.prompt_ids,
             max_new_tokens=max(1, encoded.request.max_new_tokens),
             stop_ids=(),
@@ -157,7 +186,7 @@ class LocalEngine:
         return time.perf_counter() - start
 
     def _synchronise(self) -> None:
-        if self.loaded.device.startswith("cuda"):
+        if self.opened.device.startswith("cuda"):
             import torch
 
             torch.cuda.synchronize()

@@ -41,7 +41,7 @@ def check_numerics(
     chosen = random.Random(seed).sample(scored, min(count, len(scored)))
     if not chosen:
         return None
-    bound = engine.loaded.precision.bound_nats
+    bound = engine.opened.precision.bound_nats
     again = engine.score(
         # No generation: the log-probabilities are what is compared.
         [_without_generation(requests[i]) for i in chosen],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,66 +15,94 @@ from ncu_exp.errors import ModelError, NetworkError
 from ncu_exp.network import hub_answers
 from ncu_exp.scoring.packaged import packaged_model
 from ncu_exp.scoring.precision import Precision, check_memory
+from ncu_exp.scoring.store import ScoreStore, content_key
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """A causal language model with its tokenizer, ready to run.
+class OpenedModel:
+    """What is known of a model without its weights.
 
-    `window` is the longest sequence in tokens, None where the config names none; `stop_ids` end a
-    greedy answer.
+    `place` and `arguments` go to from_pretrained. `window` is the longest sequence in tokens, None
+    where the config names none; `stop_ids` end a greedy answer. `revision` names the weights for
+    people.
     """
 
-    model: Any
+    config: ModelConfig
+    place: str
+    arguments: Mapping[str, Any]
     tokenizer: Any
     precision: Precision
     device: str
-    n_params: int
     window: int | None
     stop_ids: frozenset[int]
     revision: str
 
 
-def load_model(
+def open_model(
     config: ModelConfig, precision: Precision, *, device: str, cache_dir: Path
-) -> LoadedModel:
-    """Load tokenizer and weights.
+) -> OpenedModel:
+    """Load the tokenizer and the configuration, and no weights.
 
-    Raises NetworkError where a hub cannot be reached, ModelError for a name that is no model,
-    PrecisionError for weights that do not fit. Remote code runs only with
-    `model.trust_remote_code=true`; pickled weights are never loaded.
+    Raises NetworkError where a hub cannot be reached, ModelError for a name that is no model.
+    Remote code runs only with `model.trust_remote_code=true`.
     """
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
 
     with _quiet(), _readable_errors(config):
-        place, common = _place(config, cache_dir)
-        hf_config = AutoConfig.from_pretrained(place, **common)
-        n_params = _count_parameters(hf_config, trust_remote_code=config.trust_remote_code)
-        check_memory(n_params, precision, device=device, label=config.label)
-        tokenizer = AutoTokenizer.from_pretrained(place, **common)
-        model = AutoModelForCausalLM.from_pretrained(
-            place,
-            dtype=getattr(torch, precision.dtype),
-            device_map="auto" if device == "cuda" else device,
-            use_safetensors=True,
-            quantization_config=_quantization(precision),
-            **common,
-        )
-    _refuse_offload(model, config)
-    model.eval()
-    return LoadedModel(
-        model=model,
+        place, arguments = _place(config, cache_dir)
+        hf_config = AutoConfig.from_pretrained(place, **arguments)
+        tokenizer = AutoTokenizer.from_pretrained(place, **arguments)
+        stop_ids = _stop_ids(place, arguments, hf_config) | _as_set(tokenizer.eos_token_id)
+    return OpenedModel(
+        config=config,
+        place=place,
+        arguments=arguments,
         tokenizer=tokenizer,
         precision=precision,
-        device=str(model.device),
-        n_params=n_params,
+        device=device,
         window=getattr(hf_config.get_text_config(), "max_position_embeddings", None),
-        stop_ids=_stop_ids(model, tokenizer),
-        revision=getattr(model.config, "_commit_hash", None) or Path(place).name,
+        stop_ids=stop_ids,
+        revision=getattr(hf_config, "_commit_hash", None) or Path(place).name,
     )
+
+
+def load_weights(opened: OpenedModel) -> Any:
+    """The model itself, in its precision, on its device.
+
+    Raises PrecisionError for weights that do not fit, before any is loaded, and ModelError where
+    they cannot be had as safetensors: pickled weights are never loaded.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config, precision = opened.config, opened.precision
+    with _quiet(), _readable_errors(config):
+        hf_config = AutoConfig.from_pretrained(opened.place, **opened.arguments)
+        n_params = _count_parameters(hf_config, trust_remote_code=config.trust_remote_code)
+        check_memory(n_params, precision, device=opened.device, label=config.label)
+        model = AutoModelForCausalLM.from_pretrained(
+            opened.place,
+            dtype=getattr(torch, precision.dtype),
+            device_map="auto" if opened.device == "cuda" else opened.device,
+            use_safetensors=True,
+            quantization_config=_quantization(precision),
+            **opened.arguments,
+        )
+    _refuse_offload(model, config)
+    return model.eval()
+
+
+def fingerprint(opened: OpenedModel, store: ScoreStore) -> str:
+    """What tells these weights from all others: a hub's commit, or the hashes of the files."""
+    if opened.config.source is WeightsSource.packaged:
+        return Path(opened.place).name  # holds the hash of the file that it was made from
+    folder = Path(opened.place)
+    if not folder.is_dir():
+        return f"{opened.config.name}@{opened.revision}"
+    files = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".json", ".jinja"))
+    return content_key([[p.name, store.file_sha256(p)] for p in files])
 
 
 def _place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
@@ -135,11 +163,21 @@ def _refuse_offload(model: Any, config: ModelConfig) -> None:
         )
 
 
-def _stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:
-    found: set[int] = set()
-    for value in (model.generation_config.eos_token_id, tokenizer.eos_token_id):
-        found.update(value if isinstance(value, list | tuple) else [value])
-    return frozenset(i for i in found if i is not None)
+def _stop_ids(place: str, arguments: Mapping[str, Any], hf_config: Any) -> frozenset[int]:
+    from transformers import GenerationConfig
+
+    # Only these two: a checkpoint may well have no generation_config.json.
+    allowed = {k: v for k, v in arguments.items() if k in ("revision", "local_files_only")}
+    try:
+        generation = GenerationConfig.from_pretrained(place, **allowed)
+    except OSError:
+        return _as_set(hf_config.get_text_config().eos_token_id)
+    return _as_set(generation.eos_token_id)
+
+
+def _as_set(ids: Any) -> frozenset[int]:
+    values = ids if isinstance(ids, list | tuple) else [ids]
+    return frozenset(int(i) for i in values if i is not None)
 
 
 @contextmanager

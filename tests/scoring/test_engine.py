@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,9 @@ from ncu_exp.config import EngineName, ModelConfig, PrecisionName, PromptStyle, 
 from ncu_exp.errors import CredentialError, ModelError, NetworkError, PrecisionError
 from ncu_exp.scoring import engine, precision
 from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.local import LocalEngine
 from ncu_exp.scoring.precision import PRECISIONS, check_memory, resolve_precision
-from ncu_exp.scoring.weights import load_model
+from ncu_exp.scoring.weights import load_weights, open_model
 
 
 def model(name: str = "org/model", **values: object) -> ModelConfig:
@@ -95,8 +98,9 @@ def test_a_base_model_is_asked_in_plain_text_only() -> None:
     plan_engine(model(chat=False), PrecisionName.fp32, prompt=PromptStyle.plain)
 
 
-def load(config: ModelConfig, tmp_path: Path, name: PrecisionName = PrecisionName.fp32) -> object:
-    return load_model(config, PRECISIONS[name], device="cpu", cache_dir=tmp_path)
+def load(config: ModelConfig, tmp_path: Path) -> Any:
+    precision = PRECISIONS[PrecisionName.fp32]
+    return load_weights(open_model(config, precision, device="cpu", cache_dir=tmp_path))
 
 
 def test_no_network_says_how_to_give_local_files(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -113,8 +117,6 @@ def test_a_directory_that_is_no_model_is_named(tmp_path: Path) -> None:
 
 
 def test_pickled_weights_are_never_loaded(tiny_model_dir: Path, tmp_path: Path) -> None:
-    import shutil
-
     import torch
     from safetensors.torch import load_file
 
@@ -126,39 +128,36 @@ def test_pickled_weights_are_never_loaded(tiny_model_dir: Path, tmp_path: Path) 
         load(model(str(copy)), tmp_path)
 
 
-def test_a_directory_loads_whole(tiny_model_dir: Path, tmp_path: Path) -> None:
-    loaded = load(model(str(tiny_model_dir)), tmp_path)
-    assert loaded.window == 4096
-    assert loaded.stop_ids == {256}
-    assert loaded.n_params == sum(p.numel() for p in loaded.model.parameters())
-    assert loaded.revision == "model"
+def test_a_directory_is_opened_without_its_weights(tiny_model_dir: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "model"
+    shutil.copytree(tiny_model_dir, copy)
+    (copy / "model.safetensors").unlink()
+    precision = PRECISIONS[PrecisionName.fp32]
+    opened = open_model(model(str(copy)), precision, device="cpu", cache_dir=tmp_path)
+    assert opened.window == 4096
+    assert opened.stop_ids == {256}
+    assert opened.revision == "model"
+    with pytest.raises(ModelError, match="safetensors"):
+        load_weights(opened)
 
 
-def test_the_holder_keeps_one_model_and_swaps_it(
-    tiny_model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ncu_exp.scoring import weights
-
-    real, loads = weights.load_model, []
-
-    def counting(config: ModelConfig, *args: object, **kwargs: object) -> object:
-        loads.append(config.name)
-        return real(config, *args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(weights, "load_model", counting)
+def test_the_holder_keeps_one_model_and_swaps_it(tiny_model_dir: Path, tmp_path: Path) -> None:
     holder = EngineHolder()
 
-    def opened(name: PrecisionName) -> object:
+    def opened(name: PrecisionName, store: Path | None = None) -> LocalEngine:
         plan = plan_engine(model(str(tiny_model_dir)), name, prompt=PromptStyle.directive)
-        return holder.open(plan, cache_dir=tmp_path)
+        return holder.open(plan, cache_dir=tmp_path, store=store)
 
     first = opened(PrecisionName.fp32)
+    weights = first.model
     assert opened(PrecisionName.fp32) is first
-    assert opened(PrecisionName.bf16) is not first
-    assert len(loads) == 2
+    assert opened(PrecisionName.fp32).model is weights
+    assert opened(PrecisionName.fp32, tmp_path / "scores.sqlite") is not first
+    second = opened(PrecisionName.bf16)
+    assert second is not first
+    assert not second.is_loaded
     holder.close()
-    assert opened(PrecisionName.bf16) is not first
-    assert len(loads) == 3
+    assert opened(PrecisionName.bf16) is not second
 
 
 @pytest.mark.model

@@ -10,36 +10,39 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ncu_exp.config import Numerics, PrecisionName
+from ncu_exp.config import ModelConfig, Numerics, PrecisionName
 from ncu_exp.errors import ModelError
 from ncu_exp.records import Condition, Continuation, Prompt, Score, ScoreRequest
 from ncu_exp.scoring.batched import make_batches, score_batch
 from ncu_exp.scoring.encoding import EncodedContinuation, encode_request
 from ncu_exp.scoring.forward import NonFiniteError, pick
 from ncu_exp.scoring.local import LocalEngine, first_line
+from ncu_exp.scoring.memory import Memory, NoMemory
 from ncu_exp.scoring.numerics import check_numerics, max_abs_diff
 from ncu_exp.scoring.precision import PRECISIONS
 from ncu_exp.scoring.reference import score_reference
 from ncu_exp.scoring.ways import BATCHED, TREE, UNPADDED, Way
-from ncu_exp.scoring.weights import LoadedModel
+from ncu_exp.scoring.weights import OpenedModel
 from tests.tiny import byte_tokenizer, tiny_model
 
 ARCHITECTURES = ("llama", "qwen2", "gpt2", "gemma")
 
 
-def engine_of(model: Any, *, window: int | None = 4096) -> LocalEngine:
-    return LocalEngine(
-        LoadedModel(
-            model=model,
-            tokenizer=byte_tokenizer(),
-            precision=PRECISIONS[PrecisionName.fp32],
-            device="cpu",
-            n_params=1,
-            window=window,
-            stop_ids=frozenset({256}),
-            revision="tiny",
-        )
+def engine_of(
+    model: Any, *, window: int | None = 4096, memory: Memory | None = None
+) -> LocalEngine:
+    opened = OpenedModel(
+        config=ModelConfig(name="tiny", label="tiny"),
+        place="tiny",
+        arguments={},
+        tokenizer=byte_tokenizer(),
+        precision=PRECISIONS[PrecisionName.fp32],
+        device="cpu",
+        window=window,
+        stop_ids=frozenset({256}),
+        revision="tiny",
     )
+    return LocalEngine(opened, memory=memory or NoMemory(), load=lambda: model)
 
 
 def ask(text: str, *answers: str, n: int = 5, item_id: str = "i") -> ScoreRequest:
@@ -101,8 +104,8 @@ def test_greedy_is_the_arg_max_of_each_step() -> None:
 
 
 def test_greedy_answer_is_marked_greedy(engine: LocalEngine) -> None:
-    asked = encode_request(engine.loaded.tokenizer, ask("What?", n=5))
-    _, greedy = score_reference(engine.loaded.model, asked, stop_ids=())
+    asked = encode_request(engine.opened.tokenizer, ask("What?", n=5))
+    _, greedy = score_reference(engine.model, asked, stop_ids=())
     other = (*greedy[:-1], (greedy[-1] + 1) % 256)
     request = dataclasses.replace(
         asked,
@@ -112,8 +115,8 @@ def test_greedy_answer_is_marked_greedy(engine: LocalEngine) -> None:
         ),
     )
     for scores, again in (
-        score_reference(engine.loaded.model, request, stop_ids=()),
-        score_batch(engine.loaded.model, [request], stop_ids=())[0],
+        score_reference(engine.model, request, stop_ids=()),
+        score_batch(engine.model, [request], stop_ids=())[0],
     ):
         assert again == greedy
         assert [c.is_greedy for c in scores] == [True, False]
@@ -136,7 +139,7 @@ texts = st.text(st.sampled_from("aaabé😀 "), min_size=1, max_size=40)
 def test_every_fast_way_equals_the_reference(
     engine: LocalEngine, way: Way, asked: list[tuple[str, list[str], int]], batch_tokens: int
 ) -> None:
-    engine = engine_of(engine.loaded.model)
+    engine = engine_of(engine.model)
     engine._way = way
     # Items of two requests, so that a tree has something to share.
     requests = [ask(t, *a, n=n, item_id=str(i // 2)) for i, (t, a, n) in enumerate(asked)]
