@@ -81,7 +81,7 @@ def score(
     engines: EngineHolder,
 ) -> Scored:
     """Score every request on the planned engine, check a fast run, and probe latency."""
-    from ncu_exp.scoring.local import peak_memory_gb, reset_peak_memory
+    from ncu_exp.scoring.local import count_tokens, peak_memory_gb, reset_peak_memory
     from ncu_exp.scoring.numerics import check_numerics
 
     reset_peak_memory()
@@ -89,7 +89,13 @@ def score(
     engine = engines.open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=store)
     asked, recalled = engine.asked, engine.recalled
     run.log_params({"model.revision": engine.opened.revision})
-    scores, cost = _score_with_progress(config, engine, requests, run=run)
+    start, loading = time.perf_counter(), engine.loading_s
+    scores = _score_with_progress(config, engine, requests, run=run)
+    seconds = time.perf_counter() - start - (engine.loading_s - loading)
+    cost = {}
+    if engine.recalled == recalled:  # what was remembered says nothing of speed
+        cost["throughput/items_per_s"] = len({r.item_id for r in requests}) / seconds
+        cost["throughput/tokens_per_s"] = count_tokens(scores) / seconds
     check = None
     if config.score.numerics is Numerics.fast:
         check = check_numerics(
@@ -109,9 +115,7 @@ def score(
 
 def _score_with_progress(
     config: Config, engine: LocalEngine, requests: Sequence[ScoreRequest], *, run: tracking.Run
-) -> tuple[list[Score], dict[str, float]]:
-    from ncu_exp.scoring.local import count_tokens
-
+) -> list[Score]:
     # Work is counted in characters, so that the time left is right though lengths differ.
     work = [_characters(r) for r in requests]
     scores: dict[int, Score] = {}
@@ -124,19 +128,11 @@ def _score_with_progress(
             now = time.perf_counter()
             per_s = len(scores) / max(now - start, 1e-9)
             bar.advance(work[index], done=len(scores), total=len(requests), per_s=per_s)
-            if now - told > LIVE_METRICS_EVERY_S:
+            if now - told > LIVE_METRICS_EVERY_S or len(scores) == len(requests):
                 told = now
                 live = {"progress/requests_done": len(scores), "progress/requests_per_s": per_s}
                 run.log_metrics(live, step=len(scores))
-    seconds = max(time.perf_counter() - start, 1e-9)
-    ordered = [scores[i] for i in range(len(requests))]
-    cost = {
-        "progress/requests_done": float(len(ordered)),
-        "progress/requests_per_s": len(ordered) / seconds,
-        "throughput/items_per_s": len({r.item_id for r in requests}) / seconds,
-        "throughput/tokens_per_s": count_tokens(ordered) / seconds,
-    }
-    return ordered, cost
+    return [scores[i] for i in range(len(requests))]
 
 
 def _characters(request: ScoreRequest) -> int:

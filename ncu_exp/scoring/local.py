@@ -41,12 +41,15 @@ class LocalEngine:
         self._model: Any = None
         self._way: Way | None = None
         self.asked = self.recalled = 0  # requests so far, and those that memory answered
+        self.loading_s = 0.0
 
     @property
     def model(self) -> Any:
         """The weights, loaded on first use."""
         if self._model is None:
+            start = time.perf_counter()
             self._model = self._load()
+            self.loading_s += time.perf_counter() - start
         return self._model
 
     @property
