@@ -78,13 +78,14 @@ def write_results(results: Results, config: Config, folder: Path) -> Path:
 def _write_tables(results: Results, folder: Path) -> None:
     import pandas as pd
 
-    from ncu_exp.perturb.audit import perturbation_rows
+    from ncu_exp.perturb.audit import PERTURBATION_COLUMNS, perturbation_rows
     from ncu_exp.tables import parquet_schema, preview
 
     folder.mkdir(exist_ok=True)
     results.table.to_parquet(folder / "items.parquet", index=False, schema=parquet_schema())
-    rows = pd.DataFrame(perturbation_rows(results.perturbations))
-    rows.to_parquet(folder / "perturbations.parquet", index=False)
+    rows = perturbation_rows(results.perturbations)
+    audit = pd.DataFrame(rows, columns=list(PERTURBATION_COLUMNS))  # without rows, too
+    audit.to_parquet(folder / "perturbations.parquet", index=False)
     _write_text(folder / "items_preview.json", json.dumps(preview(results.table)))
     skipped = [{"row": s.row, "field": s.field, "reason": s.reason} for s in results.loaded.skipped]
     if skipped:

@@ -58,6 +58,7 @@ def test_the_artifacts_are_those_of_the_contract(sweep: Done) -> None:
         "tables/perturbations.parquet",
     } <= found
     assert sum(path.endswith(".png") for path in found) == 4
+    assert {"item_id", "ok", "residue"} <= set(sweep.table(run, "perturbations").columns)
 
 
 def test_the_terminal_shows_the_table_and_how_to_open_the_ui(sweep: Done) -> None:

@@ -228,6 +228,23 @@ def _set_sha256(rows: Iterable[list[object]]) -> str:
     return hashlib.sha256("\n".join(lines).encode("ascii")).hexdigest()
 
 
+PERTURBATION_COLUMNS = (
+    "item_id",
+    "policy",
+    "seed",
+    "entity_type",
+    "answer",
+    "fabricated",
+    "spans",
+    "context_sha256",
+    "residue",
+    "ok",
+    "reason",
+    "original",
+    "perturbed",
+)
+
+
 def perturbation_rows(perturbations: Iterable[Perturbation]) -> list[dict[str, object]]:
     """The audit as rows of `tables/perturbations.parquet`; spans and residue are JSON texts."""
     return [

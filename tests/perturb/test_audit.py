@@ -13,6 +13,7 @@ import pytest
 
 from ncu_exp.config import PerturbConfig
 from ncu_exp.perturb.audit import (
+    PERTURBATION_COLUMNS,
     REASONS,
     build_arms,
     perturb_item,
@@ -194,10 +195,7 @@ def test_rows_go_into_parquet_and_come_back(
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "perturbations.parquet")
     back = pq.read_table(tmp_path / "perturbations.parquet").to_pylist()
     assert back == rows
-    assert set(back[0]) == {
-        *("item_id", "policy", "seed", "entity_type", "answer", "fabricated", "spans"),
-        *("context_sha256", "residue", "ok", "reason", "original", "perturbed"),
-    }
+    assert tuple(back[0]) == PERTURBATION_COLUMNS
     span = json.loads(back[0]["spans"])[0]
     assert back[0]["original"][span["start"] : span["end"]] == span["original"] == "Plato"
 
