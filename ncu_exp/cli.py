@@ -116,7 +116,7 @@ def _job_context() -> JobContext:
     swept = hydra_config.mode is RunMode.MULTIRUN
     return JobContext(
         output_dir=Path(hydra_config.runtime.output_dir),
-        choices={str(k): str(v) for k, v in hydra_config.runtime.choices.items()},
+        choices={str(k): str(v) for k, v in hydra_config.runtime.choices.items() if v is not None},
         sweep_id=sweep_id(Path(hydra_config.sweep.dir)) if swept else None,
         job_num=int(hydra_config.job.num) if swept else 0,
     )
