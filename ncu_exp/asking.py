@@ -85,8 +85,9 @@ def score(
     from ncu_exp.scoring.numerics import check_numerics
 
     reset_peak_memory()
-    store = Path(config.cache.dir).expanduser() / "scores.sqlite" if config.cache.scores else None
-    engine = engines.open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=store)
+    cache_dir = Path(config.cache.dir).expanduser()
+    store = cache_dir / "scores.sqlite" if config.cache.scores else None
+    engine = engines.open(plan, cache_dir=cache_dir, store=store)
     asked, recalled = engine.asked, engine.recalled
     run.log_params({"model.revision": engine.opened.revision})
     start, loading = time.perf_counter(), engine.loading_s

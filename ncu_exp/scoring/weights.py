@@ -24,14 +24,15 @@ log = logging.getLogger(__name__)
 class OpenedModel:
     """What is known of a model without its weights.
 
-    `place` and `arguments` go to from_pretrained. `window` is the longest sequence in tokens, None
-    where the config names none; `stop_ids` end a greedy answer. `revision` names the weights for
-    people.
+    `place` and `arguments` go to from_pretrained; `hf_config` is what it found there. `window` is
+    the longest sequence in tokens, None where the config names none; `stop_ids` end a greedy
+    answer. `revision` names the weights for people.
     """
 
     config: ModelConfig
     place: str
     arguments: Mapping[str, Any]
+    hf_config: Any
     tokenizer: Any
     precision: Precision
     device: str
@@ -59,6 +60,7 @@ def open_model(
         config=config,
         place=place,
         arguments=arguments,
+        hf_config=hf_config,
         tokenizer=tokenizer,
         precision=precision,
         device=device,
@@ -75,12 +77,11 @@ def load_weights(opened: OpenedModel) -> Any:
     they cannot be had as safetensors: pickled weights are never loaded.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     config, precision = opened.config, opened.precision
     with _quiet(), _readable_errors(config):
-        hf_config = AutoConfig.from_pretrained(opened.place, **opened.arguments)
-        n_params = _count_parameters(hf_config, trust_remote_code=config.trust_remote_code)
+        n_params = _count_parameters(opened.hf_config, trust_remote_code=config.trust_remote_code)
         check_memory(n_params, precision, device=opened.device, label=config.label)
         model = AutoModelForCausalLM.from_pretrained(
             opened.place,

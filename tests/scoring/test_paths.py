@@ -35,6 +35,7 @@ def engine_of(
         config=ModelConfig(name="tiny", label="tiny"),
         place="tiny",
         arguments={},
+        hf_config=model.config,
         tokenizer=byte_tokenizer(),
         precision=PRECISIONS[PrecisionName.fp32],
         device="cpu",
