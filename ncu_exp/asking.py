@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,10 +31,9 @@ LIVE_METRICS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """What the engine gave: scores in the order of the requests, latencies, cost."""
+class Asked:
+    """What was seen while asking: latencies, cost, and the check of a fast run."""
 
-    scores: list[Score]
     probes: list[LatencyProbe]
     cost: dict[str, float]
     check: NumericsCheck | None
@@ -72,72 +72,107 @@ def build_requests(
     return requests
 
 
-def score(
-    config: Config,
-    plan: EnginePlan,
-    requests: Sequence[ScoreRequest],
-    *,
-    run: tracking.Run,
-    engines: EngineHolder,
-) -> Scored:
-    """Score every request on the planned engine, check a fast run, and probe latency."""
-    from ncu_exp.scoring.local import count_tokens, peak_memory_gb, reset_peak_memory
-    from ncu_exp.scoring.numerics import check_numerics
+@contextmanager
+def asking(
+    config: Config, plan: EnginePlan, *, run: tracking.Run, engines: EngineHolder, arms: int
+) -> Iterator[Asker]:
+    """The planned engine behind a progress bar over `arms`, those that are excluded included."""
+    from ncu_exp.scoring.local import reset_peak_memory
 
     reset_peak_memory()
     cache_dir = Path(config.cache.dir).expanduser()
     store = cache_dir / "scores.sqlite" if config.cache.scores else None
     engine = engines.open(plan, cache_dir=cache_dir, store=store)
-    asked, recalled = engine.asked, engine.recalled
     run.log_params({"model.revision": engine.opened.revision})
-    start, loading = time.perf_counter(), engine.loading_s
-    scores = _score_with_progress(config, engine, requests, run=run)
-    seconds = time.perf_counter() - start - (engine.loading_s - loading)
-    cost = {}
-    if engine.recalled == recalled:  # what was remembered says nothing of speed
-        cost["throughput/items_per_s"] = len({r.item_id for r in requests}) / seconds
-        cost["throughput/tokens_per_s"] = count_tokens(scores) / seconds
-    check = None
-    if config.score.numerics is Numerics.fast:
-        check = check_numerics(
-            engine,
-            requests,
-            scores,
-            count=config.score.check_requests,
-            seed=config.dataset.seed,
-        )
-    if check is not None:
-        cost["numerics/max_abs_diff_nats"] = check.max_abs_diff_nats
-    cost["store/hit_rate"] = (engine.recalled - recalled) / max(engine.asked - asked, 1)
-    probes = list(engine.latency(latency_requests(requests, config.latency.items)))
-    cost["memory/peak_gb"] = peak_memory_gb()
-    return Scored(scores, probes, cost, check)
+    with terminal.progress_bar(config.model.label, arms=arms) as bar:
+        yield Asker(config, engine, run=run, bar=bar)
 
 
-def _score_with_progress(
-    config: Config, engine: LocalEngine, requests: Sequence[ScoreRequest], *, run: tracking.Run
-) -> list[Score]:
-    # Work is counted in characters, so that the time left is right though lengths differ.
-    work = [_characters(r) for r in requests]
-    scores: dict[int, Score] = {}
-    start = told = time.perf_counter()
-    with terminal.progress_bar(config.model.label, work=sum(work)) as bar:
-        for index, score in engine.score(
-            requests, numerics=config.score.numerics, batch_tokens=config.score.batch_tokens
+class Asker:
+    """Asks the engine of a job block by block, and keeps the little that the end needs.
+
+    That is a handful of requests to check a fast run by, and those that probe latency.
+    """
+
+    def __init__(
+        self, config: Config, engine: LocalEngine, *, run: tracking.Run, bar: terminal.Bar
+    ) -> None:
+        from ncu_exp.scoring.numerics import Handful
+
+        self._config, self._engine = config, engine
+        self._run, self._bar = run, bar
+        self._before = engine.asked, engine.recalled
+        self._handful = Handful(config.score.check_requests, seed=config.dataset.seed)
+        self._probed: list[ScoreRequest] = []
+        self._start = self._told = time.perf_counter()
+        self._seconds = 0.0  # of the engine, without loading
+        self._requests = self._items = self._tokens = 0
+
+    def ask(self, requests: Sequence[ScoreRequest], *, excluded: int) -> list[Score]:
+        """The scores of a block, in the order of its requests.
+
+        All requests of an item are in one block; `excluded` counts the block's arms without one.
+        """
+        from ncu_exp.scoring.local import count_tokens
+
+        self._bar.advance(excluded)
+        start, loading = time.perf_counter(), self._engine.loading_s
+        found = self._score(requests)
+        loading = self._engine.loading_s - loading
+        self._seconds += time.perf_counter() - start - loading
+        scores = [found[index] for index in range(len(requests))]
+        for request, score in zip(requests, scores, strict=True):
+            self._handful.offer(request, score)
+        self._probed = latency_requests([*self._probed, *requests], self._config.latency.items)
+        self._items += len({request.item_id for request in requests})
+        self._tokens += count_tokens(scores)
+        return scores
+
+    def _score(self, requests: Sequence[ScoreRequest]) -> dict[int, Score]:
+        settings = self._config.score
+        found: dict[int, Score] = {}
+        for index, score in self._engine.score(
+            requests, numerics=settings.numerics, batch_tokens=settings.batch_tokens
         ):
-            scores[index] = score
-            now = time.perf_counter()
-            per_s = len(scores) / max(now - start, 1e-9)
-            bar.advance(work[index], done=len(scores), total=len(requests), per_s=per_s)
-            if now - told > LIVE_METRICS_EVERY_S or len(scores) == len(requests):
-                told = now
-                live = {"progress/requests_done": len(scores), "progress/requests_per_s": per_s}
-                run.log_metrics(live, step=len(scores))
-    return [scores[i] for i in range(len(requests))]
+            found[index] = score
+            self._requests += 1
+            self._bar.advance(1, per_s=self._per_s)
+            if time.perf_counter() - self._told > LIVE_METRICS_EVERY_S:
+                self._tell()
+        return found
 
+    @property
+    def _per_s(self) -> float:
+        return self._requests / max(time.perf_counter() - self._start, 1e-9)
 
-def _characters(request: ScoreRequest) -> int:
-    return len(request.prompt.text) + sum(len(m.content) for m in request.prompt.messages)
+    def _tell(self) -> None:
+        self._told = time.perf_counter()
+        live = {
+            "progress/requests_done": self._requests,
+            "progress/requests_per_s": self._per_s,
+        }
+        self._run.log_metrics(live, step=self._requests)
+
+    def finish(self) -> Asked:
+        """Check a fast run, probe latency, and count what it all took."""
+        from ncu_exp.scoring.local import peak_memory_gb
+        from ncu_exp.scoring.numerics import check_numerics
+
+        self._tell()
+        engine = self._engine
+        asked, recalled = engine.asked - self._before[0], engine.recalled - self._before[1]
+        cost = {"store/hit_rate": recalled / max(asked, 1)}
+        if not recalled:  # what was remembered says nothing of speed
+            cost["throughput/items_per_s"] = self._items / self._seconds
+            cost["throughput/tokens_per_s"] = self._tokens / self._seconds
+        check = None
+        if self._config.score.numerics is Numerics.fast:
+            check = check_numerics(engine, self._handful.pairs)
+        if check is not None:
+            cost["numerics/max_abs_diff_nats"] = check.max_abs_diff_nats
+        probes = list(engine.latency(self._probed))
+        cost["memory/peak_gb"] = peak_memory_gb()
+        return Asked(probes, cost, check)
 
 
 def latency_requests(requests: Sequence[ScoreRequest], n_items: int) -> list[ScoreRequest]:

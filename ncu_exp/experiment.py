@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_exp import tracking
-from ncu_exp.asking import asked_conditions, build_requests, score
+from ncu_exp.asking import Asked, asked_conditions, asking, build_requests
 from ncu_exp.config import Config
 from ncu_exp.description import JobContext, engine_facts, run_name, run_params, run_tags
 from ncu_exp.errors import ModelError, UserError
-from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.engine import EngineHolder, EnginePlan, plan_engine
 
 if TYPE_CHECKING:
     from ncu_exp.data.corpora import LoadedItems
     from ncu_exp.metrics import Metric
+    from ncu_exp.perturb.digests import ContextDigests
+    from ncu_exp.results import ResultsWriter
     from ncu_exp.scoring.numerics import NumericsCheck
 
 log = logging.getLogger(__name__)
+
+BLOCK_ITEMS = 256  # items whose contexts and scores are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,10 @@ def _run(
     config: Config, job: JobContext, *, run: tracking.Run, engines: EngineHolder
 ) -> list[Metric]:
     from ncu_exp.data.corpora import load_items
-    from ncu_exp.metrics import aggregate, latency_metrics
-    from ncu_exp.perturb.audit import build_arms, context_hashes, perturbations_sha256
+    from ncu_exp.perturb.digests import ContextDigests
     from ncu_exp.perturb.tagger import draw_versions
     from ncu_exp.prompt import check_prompt
-    from ncu_exp.results import Results, loggable, write_results
-    from ncu_exp.tables import items_table
+    from ncu_exp.results import ResultsWriter, loggable
 
     plan = plan_engine(config.model, config.precision.name, prompt=config.prompt.name)
     check_prompt(config.prompt)
@@ -80,30 +82,53 @@ def _run(
             config.dataset.name.value, loaded.source, loaded.sha256, len(loaded.items)
         )
     )
-    conditions = asked_conditions(config.condition.names)
-    arms, perturbations = build_arms(loaded.items, conditions, config.perturb)
     run.set_tags(
         {
             "dataset_sha256": loaded.sha256,
-            "perturbation_sha256": perturbations_sha256(perturbations) if perturbations else None,
-            **{f"context_sha256.{c.value}": h for c, h in context_hashes(arms).items()},
             "version.spacy_model": draw_versions(config.perturb.spacy_model).get("spacy_model"),
         }
     )
-    requests = build_requests(loaded.items, arms, config)
-    scored = score(config, plan, requests, run=run, engines=engines)
-
-    table = items_table(loaded.items, arms, scores=scored.scores, settings=config.metrics)
-    metrics = aggregate(table, settings=config.metrics)
-    metrics += latency_metrics(scored.probes)
-    facts = engine_facts(plan, config)
-    results = Results(loaded, perturbations, table, metrics, scored.probes, facts)
-    folder = write_results(results, config, job.output_dir / "results")
-    run.log_metrics(loggable(metrics) | scored.cost)
-    run.log_folder(folder)
+    digests = ContextDigests()
+    with ResultsWriter(job.output_dir / "results", loaded, config) as results:
+        asked = _ask_all(loaded, config, plan, run=run, engines=engines, into=(results, digests))
+        run.set_tags(
+            {
+                "perturbation_sha256": digests.perturbations,
+                **{f"context_sha256.{c.value}": h for c, h in digests.contexts.items()},
+            }
+        )
+        metrics = results.finish(asked.probes, engine_facts(plan, config))
+    run.log_metrics(loggable(metrics) | asked.cost)
+    run.log_folder(results.folder)
     run.announce_table("tables/items_preview.json")
-    _refuse_bad_numerics(scored.check)
+    _refuse_bad_numerics(asked.check)
     return metrics
+
+
+def _ask_all(
+    loaded: LoadedItems,
+    config: Config,
+    plan: EnginePlan,
+    *,
+    run: tracking.Run,
+    engines: EngineHolder,
+    into: tuple[ResultsWriter, ContextDigests],
+) -> Asked:
+    """Ask for every item, a block at a time, so that memory does not grow with their number."""
+    from ncu_exp.perturb.audit import build_arms
+
+    results, digests = into
+    conditions = asked_conditions(config.condition.names)
+    arms_of_all = len(loaded.items) * len(conditions)
+    with asking(config, plan, run=run, engines=engines, arms=arms_of_all) as asker:
+        for first in range(0, len(loaded.items), BLOCK_ITEMS):
+            items = loaded.items[first : first + BLOCK_ITEMS]
+            arms, perturbations = build_arms(items, conditions, config.perturb)
+            requests = build_requests(items, arms, config)
+            scores = asker.ask(requests, excluded=len(arms) - len(requests))
+            digests.add(arms, perturbations)
+            results.add(items, arms, perturbations=perturbations, scores=scores)
+    return asker.finish()
 
 
 def _refuse_bad_numerics(check: NumericsCheck | None) -> None:

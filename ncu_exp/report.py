@@ -7,9 +7,10 @@ sandboxed frame. What comes from data is escaped by the template engine.
 from __future__ import annotations
 
 import base64
+import heapq
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,22 +81,38 @@ class Piece:
     marked: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """The items that a report lists, with their whole rows and what was done to their contexts."""
+
+    items: Sequence[Item]
+    rows: pd.DataFrame
+    perturbations: Sequence[Perturbation]
+
+
+def chosen_examples(item_ids: Iterable[str]) -> set[str]:
+    """Of more than `SHOWN_ITEMS` items, those with the smallest hash of their id.
+
+    The same ones for every model asked about them.
+    """
+    return set(heapq.nsmallest(SHOWN_ITEMS, item_ids, key=sha256_text))
+
+
 def render_report(
-    items: Sequence[Item],
     table: pd.DataFrame,
     *,
+    examples: Examples,
+    item_count: int,
     metrics: Sequence[Metric],
-    perturbations: Sequence[Perturbation],
     figures: Mapping[str, bytes],
     header: Mapping[str, str],
     settings: MetricsConfig,
 ) -> str:
     """The page as HTML text.
 
-    `table` is that of `tables.items_table`, `figures` PNG bytes by name, `header` the facts of the
-    run (model, dataset, precision, prompt, time, versions) in the order to be shown. Of more than
-    `SHOWN_ITEMS` items, those with the smallest hash of their id are listed: the same ones for
-    every model asked about them.
+    `table` is that of `tables.items_table`, or what `tables.read_measured` keeps of it; `figures`
+    PNG bytes by name, `header` the facts of the run (model, dataset, precision, prompt, time,
+    versions) in the order to be shown.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -108,7 +125,6 @@ def render_report(
     )
     engine.filters["number"] = _number
     by_name = {metric.name: metric for metric in metrics}
-    shown = _choose(items)
     return engine.get_template("report.html.j2").render(
         header=header,
         settings=settings,
@@ -120,8 +136,8 @@ def render_report(
         others=[(m.name, f"{m.value:.4g}", m.n) for m in metrics if not _is_of_condition(m)],
         figures=[(_ALTERNATIVES.get(name, name), _inline(png)) for name, png in figures.items()],
         losses=_losses(table),
-        item_count=len(items),
-        items=_item_views(shown, table, perturbations=perturbations),
+        item_count=item_count,
+        items=_item_views(examples),
     )
 
 
@@ -249,23 +265,14 @@ def _losses(table: pd.DataFrame) -> list[tuple[str, str, str, int]]:
     return [*told, ("", "", "other reasons", rest)] if rest else told
 
 
-def _choose(items: Sequence[Item]) -> list[Item]:
-    chosen = sorted(items, key=lambda item: sha256_text(item.item_id))[:SHOWN_ITEMS]
-    ids = {item.item_id for item in chosen}
-    return [item for item in items if item.item_id in ids]
-
-
-def _item_views(
-    items: Sequence[Item], table: pd.DataFrame, *, perturbations: Sequence[Perturbation]
-) -> list[dict[str, Any]]:
-    by_id = {perturbation.item_id: perturbation for perturbation in perturbations}
-    shown = table[table["item_id"].isin([item.item_id for item in items])]
-    scores: dict[str, list[dict[str, Any]]] = {item.item_id: [] for item in items}
-    for record in shown.to_dict("records"):
+def _item_views(examples: Examples) -> list[dict[str, Any]]:
+    by_id = {perturbation.item_id: perturbation for perturbation in examples.perturbations}
+    scores: dict[str, list[dict[str, Any]]] = {item.item_id: [] for item in examples.items}
+    for record in examples.rows.to_dict("records"):
         scores[str(record["item_id"])].append(_score_view(record))
     return [
         {"item": item, "scores": scores[item.item_id], **_contexts(item, by_id.get(item.item_id))}
-        for item in items
+        for item in examples.items
     ]
 
 

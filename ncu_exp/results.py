@@ -6,32 +6,20 @@ import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_exp import provenance
 from ncu_exp.config import Config
-from ncu_exp.records import LatencyProbe, Perturbation
+from ncu_exp.records import Arm, Item, LatencyProbe, Perturbation, Score
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_exp.data.corpora import LoadedItems
     from ncu_exp.metrics import Metric
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What a job found, ready to be written down."""
-
-    loaded: LoadedItems
-    perturbations: Sequence[Perturbation]
-    table: pd.DataFrame
-    metrics: Sequence[Metric]
-    probes: Sequence[LatencyProbe]
-    facts: Mapping[str, str]  # of the engine: precision, device, weights
 
 
 def loggable(metrics: Sequence[Metric]) -> dict[str, float]:
@@ -44,66 +32,137 @@ def loggable(metrics: Sequence[Metric]) -> dict[str, float]:
     return found
 
 
-def write_results(results: Results, config: Config, folder: Path) -> Path:
-    """Write everything that a run keeps below `folder`, and return it."""
-    import yaml
+class ResultsWriter:
+    """The folder of a job, filled block by block; `finish` adds what needs all of the items.
 
-    from ncu_exp.figures import all_figures, to_png
-    from ncu_exp.report import render_report
+    Left by an exception, it removes the tables that are not whole.
+    """
 
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_text(folder / "config.yaml", yaml.safe_dump(provenance.plain(config), sort_keys=False))
-    _write_tables(results, folder / "tables")
-    figures = all_figures(
-        results.table, results.metrics, probes=results.probes, settings=config.metrics
-    )
-    pictures = {name: to_png(figure) for name, figure in figures.items()}
-    for name, picture in pictures.items():
-        path = folder / "figures" / f"{name}.png"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(picture)
-    report = render_report(
-        results.loaded.items,
-        results.table,
-        metrics=results.metrics,
-        perturbations=results.perturbations,
-        figures=pictures,
-        header=_header(results, config),
-        settings=config.metrics,
-    )
-    _write_text(folder / "report.html", report)
-    return folder
+    def __init__(self, folder: Path, loaded: LoadedItems, config: Config) -> None:
+        from ncu_exp.perturb.audit import perturbation_schema
+        from ncu_exp.report import chosen_examples
+        from ncu_exp.tables import ParquetAppender, parquet_schema
 
+        self.folder = folder
+        self._loaded, self._config = loaded, config
+        self._tables = folder / "tables"
+        self._tables.mkdir(parents=True, exist_ok=True)
+        self._rows = ParquetAppender(self._tables / "items.parquet", parquet_schema())
+        self._audit = ParquetAppender(self._tables / "perturbations.parquet", perturbation_schema())
+        self._shown = chosen_examples(item.item_id for item in loaded.items)
+        self._examples: list[Item] = []
+        self._perturbations: list[Perturbation] = []  # of the examples
 
-def _write_tables(results: Results, folder: Path) -> None:
-    import pandas as pd
+    def __enter__(self) -> ResultsWriter:
+        return self
 
-    from ncu_exp.perturb.audit import PERTURBATION_COLUMNS, perturbation_rows
-    from ncu_exp.tables import parquet_schema, preview
+    def __exit__(self, kind: object, *args: object) -> None:
+        if kind is not None:
+            self._rows.discard()
+            self._audit.discard()
 
-    folder.mkdir(exist_ok=True)
-    results.table.to_parquet(folder / "items.parquet", index=False, schema=parquet_schema())
-    rows = perturbation_rows(results.perturbations)
-    audit = pd.DataFrame(rows, columns=list(PERTURBATION_COLUMNS))  # without rows, too
-    audit.to_parquet(folder / "perturbations.parquet", index=False)
-    _write_text(folder / "items_preview.json", json.dumps(preview(results.table)))
-    skipped = [{"row": s.row, "field": s.field, "reason": s.reason} for s in results.loaded.skipped]
-    if skipped:
-        pd.DataFrame(skipped).to_csv(folder / "skipped_rows.csv", index=False)
+    def add(
+        self,
+        items: Sequence[Item],
+        arms: Sequence[Arm],
+        *,
+        perturbations: Sequence[Perturbation],
+        scores: Sequence[Score],
+    ) -> None:
+        """Write the rows of a block of items, all of their arms together."""
+        import pandas as pd
 
+        from ncu_exp.perturb.audit import PERTURBATION_COLUMNS, perturbation_rows
+        from ncu_exp.tables import items_table
 
-def _header(results: Results, config: Config) -> dict[str, str]:
-    versions = provenance.versions()
-    return {
-        "Model": f"{config.model.label} ({config.model.name})",
-        **results.facts,
-        "Dataset": f"{config.dataset.name.value}, {len(results.loaded.items)} items "
-        f"of {results.loaded.total} ({results.loaded.source})",
-        "Prompt": config.prompt.name.value,
-        "When": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "Machine": f"{platform.system()} {platform.machine()}",
-        "Versions": ", ".join(f"{k} {v}" for k, v in versions.items()),
-    }
+        generated = self._config.score.max_new_tokens > 0
+        table = items_table(
+            items, arms, scores=scores, settings=self._config.metrics, generated=generated
+        )
+        self._rows.append(table)
+        if perturbations:
+            audit = pd.DataFrame(
+                perturbation_rows(perturbations), columns=list(PERTURBATION_COLUMNS)
+            )
+            self._audit.append(audit)
+        self._examples += [item for item in items if item.item_id in self._shown]
+        self._perturbations += [p for p in perturbations if p.item_id in self._shown]
+
+    def finish(self, probes: Sequence[LatencyProbe], facts: Mapping[str, str]) -> list[Metric]:
+        """Close the tables, and write configuration, metrics' figures and report beside them.
+
+        `facts` are the engine's: precision, device, weights. Returns the metrics of the run.
+        """
+        import yaml
+
+        from ncu_exp.metrics import aggregate, latency_metrics
+        from ncu_exp.tables import preview, read_first_rows, read_measured
+
+        self._rows.close()
+        self._audit.close()
+        path = self._tables / "items.parquet"
+        table = read_measured(path)
+        metrics = aggregate(table, settings=self._config.metrics) + latency_metrics(probes)
+        _write_text(
+            self.folder / "config.yaml",
+            yaml.safe_dump(provenance.plain(self._config), sort_keys=False),
+        )
+        shown = json.dumps(preview(read_first_rows(path)))
+        _write_text(self._tables / "items_preview.json", shown)
+        self._write_skipped()
+        self._write_report(table, metrics, probes=probes, facts=facts)
+        return metrics
+
+    def _write_skipped(self) -> None:
+        import pandas as pd
+
+        skipped = [asdict(row) for row in self._loaded.skipped]
+        if skipped:
+            pd.DataFrame(skipped).to_csv(self._tables / "skipped_rows.csv", index=False)
+
+    def _write_report(
+        self,
+        table: pd.DataFrame,
+        metrics: Sequence[Metric],
+        *,
+        probes: Sequence[LatencyProbe],
+        facts: Mapping[str, str],
+    ) -> None:
+        from ncu_exp.figures import all_figures, to_png
+        from ncu_exp.report import Examples, render_report
+        from ncu_exp.tables import read_rows
+
+        settings = self._config.metrics
+        figures = all_figures(table, metrics, probes=probes, settings=settings)
+        pictures = {name: to_png(figure) for name, figure in figures.items()}
+        for name, picture in pictures.items():
+            path = self.folder / "figures" / f"{name}.png"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(picture)
+        rows = read_rows(self._tables / "items.parquet", self._shown)
+        report = render_report(
+            table,
+            examples=Examples(self._examples, rows, self._perturbations),
+            item_count=len(self._loaded.items),
+            metrics=metrics,
+            figures=pictures,
+            header=self._header(facts),
+            settings=settings,
+        )
+        _write_text(self.folder / "report.html", report)
+
+    def _header(self, facts: Mapping[str, str]) -> dict[str, str]:
+        config, loaded = self._config, self._loaded
+        return {
+            "Model": f"{config.model.label} ({config.model.name})",
+            **facts,
+            "Dataset": f"{config.dataset.name.value}, {len(loaded.items)} items "
+            f"of {loaded.total} ({loaded.source})",
+            "Prompt": config.prompt.name.value,
+            "When": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "Machine": f"{platform.system()} {platform.machine()}",
+            "Versions": ", ".join(f"{k} {v}" for k, v in provenance.versions().items()),
+        }
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -7,7 +7,8 @@ Missing is NA, None (lists) or NaN (numbers), with a reason in the row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ncu_exp.metrics import cus, exact_match, ncu, ncu_raw, surprisal, token_f1
@@ -24,6 +25,7 @@ from ncu_exp.records import (
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from ncu_exp.config import MetricsConfig
 
@@ -62,6 +64,20 @@ DTYPES = {
     "prompt_tokens": "Int64",
 }
 
+MEASURED = (
+    "item_id",
+    "condition",
+    "continuation",
+    "status",
+    "reason",
+    "mean_logprob",
+    "surprisal_nats",
+    "em",
+    "f1",
+    "cus",
+    "ncu",
+)
+
 PREVIEW_COLUMNS = (
     "item_id",
     "condition",
@@ -76,6 +92,7 @@ PREVIEW_COLUMNS = (
     "status",
     "reason",
 )
+PREVIEW_ROWS = 200
 _PREVIEW_CHARACTERS = 300  # of a cell: 200 rows stay below 0.5 MB, MLflow's page fails above 2 MB
 
 
@@ -85,12 +102,14 @@ def items_table(
     *,
     scores: Sequence[Score],
     settings: MetricsConfig,
+    generated: bool = True,
 ) -> pd.DataFrame:
     """One row per arm and continuation, items in the given order, conditions in their own.
 
     Adversarial arms have a `fabricated` row beside the `true` one. An arm that does not exist is
     `excluded`; one without a usable score is an `error`; each with its reason. Columns and types
-    are `DTYPES`, whatever the number of rows; write with `schema=parquet_schema()`.
+    are `DTYPES`, whatever the number of rows; write with `schema=parquet_schema()`. Without
+    `generated` no greedy text was asked for, and its measures are missing.
 
     Raises ValueError where two arms or scores claim one (item, condition), or name no item.
     """
@@ -100,7 +119,6 @@ def items_table(
     unknown = {arm.item_id for arm in arms} - {item.item_id for item in items}
     if unknown:
         raise ValueError(f"Arms of items that are not in the run: {sorted(unknown)[:5]}")
-    generated = any(score.greedy_ids for score in scores)
     records = [
         _record(item, arm, score=by_score.get(key), continuation=continuation, greedy=generated)
         for item in items
@@ -129,7 +147,76 @@ def parquet_schema() -> pa.Schema:
     return pa.schema([(name, lists.get(name) or arrow[dtype]) for name, dtype in DTYPES.items()])
 
 
-def preview(table: pd.DataFrame, rows: int = 200) -> dict[str, list[Any]]:
+class ParquetAppender:
+    """A Parquet file that grows by row groups; under its own name only when it is whole."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path, self._part = path, path.with_name(f"{path.name}.part")
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
+
+    def append(self, frame: pd.DataFrame) -> None:
+        import pyarrow as pa
+
+        self._write(pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False))
+
+    def _write(self, rows: pa.Table) -> None:
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            # The first rows bring the types of pandas with them.
+            self._writer = pq.ParquetWriter(self._part, rows.schema)
+        self._writer.write_table(rows)
+
+    def close(self) -> None:
+        """The file is whole."""
+        if self._writer is None:
+            self._write(self._schema.empty_table())
+        assert self._writer is not None
+        self._writer.close()
+        self._part.replace(self._path)
+
+    def discard(self) -> None:
+        """The file will not be whole."""
+        if self._writer is not None:
+            self._writer.close()
+            self._part.unlink(missing_ok=True)
+
+
+def read_measured(path: Path) -> pd.DataFrame:
+    """What metrics and figures need of a run's table: a few dozen bytes for each row.
+
+    Texts that repeat are categories; there are no token lists, questions or answers.
+    """
+    import pyarrow.parquet as pq
+
+    texts = [name for name in MEASURED if DTYPES[name] == "string"]
+    rows = pq.read_table(path, columns=list(MEASURED), read_dictionary=texts)
+    table: pd.DataFrame = rows.to_pandas(ignore_metadata=True, self_destruct=True)
+    return table
+
+
+def read_rows(path: Path, item_ids: Collection[str]) -> pd.DataFrame:
+    """The rows of some items, whole."""
+    import pandas as pd
+
+    chosen: pd.DataFrame = pd.read_parquet(path, filters=[("item_id", "in", list(item_ids))])
+    return chosen
+
+
+def read_first_rows(path: Path, rows: int = PREVIEW_ROWS) -> pd.DataFrame:
+    """The first rows of a run's table, whole."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        batch = next(file.iter_batches(batch_size=rows), None)
+        found = pa.Table.from_batches([batch] if batch else [], schema=file.schema_arrow)
+    table: pd.DataFrame = found.to_pandas()
+    return table
+
+
+def preview(table: pd.DataFrame, rows: int = PREVIEW_ROWS) -> dict[str, list[Any]]:
     """The first rows and the readable columns, JSON-safe, in MLflow's table format.
 
     Missing values are None; long texts are cut, with an ellipsis.

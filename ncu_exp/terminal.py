@@ -43,21 +43,26 @@ PERCENT = {
 
 
 class Bar:
-    """A running progress bar; `advance` by work done, whatever its unit."""
+    """A running progress bar, advanced by arms that are done."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
+    def __init__(self, progress: Progress, task: TaskID, *, arms: int) -> None:
         self._progress = progress
         self._task = task
+        self._arms = arms
+        self._done = 0
+        self._rate = ""
 
-    def advance(self, work: float, *, done: int, total: int, per_s: float) -> None:
-        self._progress.update(
-            self._task, advance=work, counted=f"{done}/{total} requests", rate=f"{per_s:.1f}/s"
-        )
+    def advance(self, arms: int, *, per_s: float | None = None) -> None:
+        self._done += arms
+        if per_s is not None:
+            self._rate = f"{per_s:.1f}/s"
+        counted = f"{self._done}/{self._arms} requests"
+        self._progress.update(self._task, advance=arms, counted=counted, rate=self._rate)
 
 
 @contextmanager
-def progress_bar(title: str, *, work: float) -> Iterator[Bar]:
-    """A bar over `work` units, with count, rate and the time left."""
+def progress_bar(title: str, *, arms: int) -> Iterator[Bar]:
+    """A bar over `arms`, with count, rate and the time left."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -79,7 +84,8 @@ def progress_bar(title: str, *, work: float) -> Iterator[Bar]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        yield Bar(progress, progress.add_task(title, total=work, counted="", rate=""))
+        task = progress.add_task(title, total=arms, counted="", rate="")
+        yield Bar(progress, task, arms=arms)
 
 
 def metrics_table(metrics: Sequence[Metric], *, title: str) -> Table:

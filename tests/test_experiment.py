@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
@@ -120,6 +121,29 @@ def test_reference_numerics_gives_the_same_table_within_the_bound(
     assert fast.greedy_text.equals(slow.greedy_text)
 
 
+def test_the_size_of_the_blocks_changes_no_result(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.cache.scores = False
+    tags, tables, audits = [], [], []
+    for size in (256, 3, 1):
+        monkeypatch.setattr(experiment, "BLOCK_ITEMS", size)
+        folder = tmp_path / str(size)
+        run(config, folder)
+        tags.append({k: v for k, v in last_run(config).data.tags.items() if "sha256" in k})
+        tables.append(pd.read_parquet(folder / "results/tables/items.parquet"))
+        audits.append(pd.read_parquet(folder / "results/tables/perturbations.parquet"))
+    assert len(tags[0]) == 7
+    assert tags[0] == tags[1] == tags[2]
+    for table, audit in zip(tables, audits, strict=True):
+        pd.testing.assert_frame_equal(audit, audits[0])
+        pd.testing.assert_frame_equal(
+            table.drop(columns=["token_ids", "token_logprobs"]),
+            tables[0].drop(columns=["token_ids", "token_logprobs"]),
+            atol=1e-4,  # other neighbours, other rounding
+        )
+
+
 def test_a_failing_job_leaves_a_failed_run(config: Config, tmp_path: Path) -> None:
     config.dataset.path = str(tmp_path / "absent.jsonl")
     with pytest.raises(DataError):
@@ -135,7 +159,7 @@ def test_an_interrupted_job_leaves_a_killed_run(
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(asking, "_score_with_progress", interrupt)
+    monkeypatch.setattr(asking.Asker, "ask", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(config, tmp_path)
     assert last_run(config).info.status == "KILLED"
@@ -199,3 +223,8 @@ def test_latency_is_probed_on_items_that_have_every_condition() -> None:
     assert len(latency_requests(requests, 9)) == 4
     assert latency_requests(requests, 0) == []
     assert latency_requests([], 3) == []
+    # block by block, as a job asks
+    kept: list[ScoreRequest] = []
+    for block in (requests[:1], requests[1:3], requests[3:]):
+        kept = latency_requests([*kept, *block], 1)
+    assert kept == latency_requests(requests, 1)

@@ -288,7 +288,11 @@ def test_ncu_without_the_zero_condition_is_nan_with_a_reason() -> None:
 
 
 def test_string_matching_without_generated_text_is_nan_with_a_reason() -> None:
-    found = measured([arm("a", ZERO)], [score("a", ZERO, [-1.0], greedy="")])
+    made = [score("a", ZERO, [-1.0], greedy="")]
+    silent = items_table(
+        [item("a")], [arm("a", ZERO)], scores=made, settings=SETTINGS, generated=False
+    )
+    found = {metric.name: metric for metric in aggregate(silent, settings=SETTINGS)}
     assert math.isnan(found["zero/em"].value)
     assert found["zero/f1"].reason == "no greedy text was generated"
     assert found["zero/accuracy"].value == 1

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ncu_exp.figures import all_figures, to_png
 from ncu_exp.metrics import aggregate, latency_metrics
 from ncu_exp.records import AnswerType, Condition, Passage, Perturbation, Score, Span
-from ncu_exp.report import SHOWN_ITEMS, pieces_of, render_report
+from ncu_exp.report import SHOWN_ITEMS, Examples, chosen_examples, pieces_of, render_report
 from ncu_exp.tables import items_table
 from tests.synthetic import FOUR, SETTINGS, Run, arm, item, perturbation, run, score
 
@@ -61,11 +61,16 @@ def report(made: Run, *, header: dict[str, str] = HEADER, pictures: bool = False
     if pictures:
         drawn = all_figures(table, metrics, probes=made.probes, settings=SETTINGS)
         figures = {name: to_png(figure) for name, figure in drawn.items()}
+    shown = chosen_examples(item.item_id for item in made.items)
     return render_report(
-        made.items,
         table,
+        examples=Examples(
+            [item for item in made.items if item.item_id in shown],
+            table[table["item_id"].isin(shown)],
+            [p for p in made.perturbations if p.item_id in shown],
+        ),
+        item_count=len(made.items),
         metrics=metrics,
-        perturbations=made.perturbations,
         figures=figures,
         header=header,
         settings=SETTINGS,

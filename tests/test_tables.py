@@ -15,8 +15,17 @@ import pytest
 
 from ncu_exp.metrics import aggregate
 from ncu_exp.records import Arm, Condition, Item, Score
-from ncu_exp.tables import items_table, parquet_schema, preview
-from tests.synthetic import SETTINGS, arm, item, run, score
+from ncu_exp.tables import (
+    DTYPES,
+    ParquetAppender,
+    items_table,
+    parquet_schema,
+    preview,
+    read_first_rows,
+    read_measured,
+    read_rows,
+)
+from tests.synthetic import SETTINGS, Run, arm, item, run, score
 
 ZERO, ORACLE, FALSE = Condition.zero, Condition.oracle, Condition.adversarial
 
@@ -138,15 +147,18 @@ def test_greedy_text_is_matched_with_the_answer_of_its_row() -> None:
 
 
 def test_no_string_matching_where_the_run_generated_nothing() -> None:
-    row = only_row(score("a", ZERO, [-1.0], greedy=""))
+    made = [score("a", ZERO, [-1.0], greedy="")]
+    (_, row), *_ = items_table(
+        [item("a")], [arm("a", ZERO)], scores=made, settings=SETTINGS, generated=False
+    ).iterrows()
     assert row["status"] == "ok"
     assert pd.isna(row[["greedy_text", "em", "f1"]]).all()
 
 
-def test_an_empty_generation_beside_others_is_a_wrong_answer() -> None:
-    items, arms = [item("a"), item("b")], [arm("a", ZERO), arm("b", ZERO)]
-    scores = [score("a", ZERO, [-1.0]), score("b", ZERO, [-1.0], greedy="")]
-    assert table(items, arms, scores)["em"].tolist() == [1, 0]
+def test_an_empty_generation_is_a_wrong_answer() -> None:
+    assert table([item("a")], [arm("a", ZERO)], [score("a", ZERO, [-1.0], greedy="")])[
+        "em"
+    ].tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +227,64 @@ def test_parquet_keeps_types_and_values(mixed: pd.DataFrame, rows: int, tmp_path
     for name in lists:
         pairs = zip(back[name], part[name], strict=True)
         assert all(y is x is None or np.array_equal(x, y) for x, y in pairs)
+
+
+def write_in_blocks(made: Run, path: Path, block: int) -> None:
+    file = ParquetAppender(path, parquet_schema())
+    for first in range(0, len(made.items), block):
+        items = made.items[first : first + block]
+        ids = {item.item_id for item in items}
+        part = items_table(
+            items,
+            [a for a in made.arms if a.item_id in ids],
+            scores=[s for s in made.scores if s.item_id in ids],
+            settings=SETTINGS,
+        )
+        file.append(part)
+        assert not path.exists()
+    file.close()
+
+
+@pytest.mark.parametrize("block", [1, 7, 40])
+def test_a_table_written_in_blocks_is_the_whole_table(block: int, tmp_path: Path) -> None:
+    made, path = run(20), tmp_path / "items.parquet"
+    whole = items_table(made.items, made.arms, scores=made.scores, settings=SETTINGS)
+    write_in_blocks(made, path, block)
+    assert [p.name for p in tmp_path.iterdir()] == ["items.parquet"]
+    lists = ["token_ids", "token_logprobs"]
+    back = pd.read_parquet(path)
+    pd.testing.assert_frame_equal(back.drop(columns=lists), whole.drop(columns=lists))
+    first = read_first_rows(path, rows=3)
+    pd.testing.assert_frame_equal(first.drop(columns=lists), whole.drop(columns=lists).head(3))
+    chosen = read_rows(path, {"i0003", "i0011"})
+    assert chosen["item_id"].unique().tolist() == ["i0003", "i0011"]
+    assert chosen["token_ids"].map(list).tolist() == (
+        whole[whole["item_id"].isin(["i0003", "i0011"])]["token_ids"].map(list).tolist()
+    )
+
+
+def test_what_is_kept_for_metrics_gives_the_same_metrics(tmp_path: Path) -> None:
+    made, path = run(40), tmp_path / "items.parquet"
+    whole = items_table(made.items, made.arms, scores=made.scores, settings=SETTINGS)
+    write_in_blocks(made, path, 16)
+    measured = read_measured(path)
+    for name in ("item_id", "condition", "continuation", "status", "reason"):
+        assert isinstance(measured[name].dtype, pd.CategoricalDtype)
+    # repr: NaN equals NaN there
+    assert repr(aggregate(measured, settings=SETTINGS)) == repr(aggregate(whole, settings=SETTINGS))
+
+
+def test_a_table_that_is_not_whole_leaves_nothing(tmp_path: Path) -> None:
+    file = ParquetAppender(tmp_path / "items.parquet", parquet_schema())
+    file.append(table([item("a")], [arm("a", ZERO)], []))
+    file.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
+    file = ParquetAppender(tmp_path / "items.parquet", parquet_schema())
+    file.close()
+    assert pd.read_parquet(tmp_path / "items.parquet").columns.tolist() == list(DTYPES)
 
 
 def test_a_plain_to_parquet_writes_typed_lists_too(mixed: pd.DataFrame, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.resources import as_file, files
@@ -18,6 +18,7 @@ from ncu_exp.data.readers import read_file
 from ncu_exp.data.rows import Row, RowProblem
 from ncu_exp.data.sampling import draw
 from ncu_exp.data.schemas import Schema
+from ncu_exp.data.spool import SpooledItems
 from ncu_exp.errors import DataError
 from ncu_exp.records import Item
 
@@ -38,11 +39,11 @@ class SkippedRow:
 class LoadedItems:
     """The items of a job and where they came from.
 
-    `total` counts the rows of the source, those left out and those not drawn included. `sha256`
-    is over the content of the items, in their order.
+    The items are on disk where they are many. `total` counts the rows of the source, those left
+    out and those not drawn included. `sha256` is over the content of the items, in their order.
     """
 
-    items: tuple[Item, ...]
+    items: Sequence[Item] = field(compare=False)  # `sha256` speaks for them
     skipped: tuple[SkippedRow, ...]
     total: int
     sha256: str
@@ -60,9 +61,9 @@ def load_items(config: DatasetConfig) -> LoadedItems:
     source, rows = _source(config)
     collected = _collect(schema.rows(rows), _item_maker(config, schema), on_error=config.on_error)
     _check(collected, schema, source)
-    items = tuple(collected.items)
+    items = collected.items
     if config.limit is not None:
-        items = draw(items, config.limit, seed=config.seed)
+        items = items.subset(draw(items, config.limit, seed=config.seed))
     return LoadedItems(
         items=items,
         skipped=tuple(collected.skipped),
@@ -72,7 +73,7 @@ def load_items(config: DatasetConfig) -> LoadedItems:
     )
 
 
-def content_sha256(items: Sequence[Item]) -> str:
+def content_sha256(items: Iterable[Item]) -> str:
     """Hex sha256 of the items as canonical JSON, one per line."""
     digest = hashlib.sha256()
     for item in items:
@@ -126,7 +127,7 @@ def _item_maker(config: DatasetConfig, schema: Schema) -> Callable[[Row], Item]:
 
 @dataclass(slots=True)
 class _Collected:
-    items: list[Item] = field(default_factory=list)
+    items: SpooledItems = field(default_factory=SpooledItems)
     skipped: list[SkippedRow] = field(default_factory=list)
     total: int = 0
     columns: set[str] = field(default_factory=set)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ncu_exp.records import Item
 
 
-def draw(items: Sequence[Item], limit: int, *, seed: int) -> tuple[Item, ...]:
-    """`limit` of the items, in their order; all of them where there are no more.
+def draw(items: Iterable[Item], limit: int, *, seed: int) -> list[int]:
+    """The indices of `limit` of the items, ascending; of all where there are no more.
 
     Strata are the items' kinds, else their answer types, else one. Each item has a rank in its
     stratum from (seed, item id) alone, and each stratum gives its first: the draw does not depend
     on the order of the rows. A larger limit keeps the smaller draw, always with one or two strata;
     with more, largest remainders can take one place from a stratum (the Alabama paradox).
     """
-    strata = _strata(items)
+    strata = _strata(items, seed)
     shares = allocate({name: len(members) for name, members in strata.items()}, limit)
-    chosen = {
-        item.item_id
+    return sorted(
+        index
         for name, members in strata.items()
-        for item in sorted(members, key=lambda item: _rank(item, seed))[: shares[name]]
-    }
-    return tuple(item for item in items if item.item_id in chosen)
+        for _, index in heapq.nsmallest(shares[name], members)
+    )
 
 
 def allocate(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
@@ -43,14 +43,12 @@ def allocate(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
     return {name: share + rounded_up[name] for name, share in shares.items()}
 
 
-def _strata(items: Sequence[Item]) -> dict[str, list[Item]]:
-    by_kind = any(item.kind for item in items)
-    strata: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        strata[item.kind if by_kind else item.answer_type or ""].append(item)
-    return strata
-
-
-def _rank(item: Item, seed: int) -> tuple[bytes, str]:
-    key = f"{seed}\n{item.item_id}".encode()
-    return hashlib.sha256(key).digest(), item.item_id
+def _strata(items: Iterable[Item], seed: int) -> dict[str, list[tuple[bytes, int]]]:
+    """(rank, index) of every item, by stratum."""
+    by_kind: dict[str, list[tuple[bytes, int]]] = defaultdict(list)
+    by_type: dict[str, list[tuple[bytes, int]]] = defaultdict(list)
+    for index, item in enumerate(items):
+        ranked = (hashlib.sha256(f"{seed}\n{item.item_id}".encode()).digest(), index)
+        by_kind[item.kind].append(ranked)
+        by_type[item.answer_type or ""].append(ranked)
+    return by_kind if set(by_kind) - {""} else by_type

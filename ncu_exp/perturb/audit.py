@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ncu_exp.config import PerturbConfig
 from ncu_exp.perturb.entities import answer_type, natural_core
@@ -25,6 +25,9 @@ from ncu_exp.records import (
     Span,
     render_passages,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Why an item has no context under a condition: a code, and what it means.
 REASONS = {
@@ -204,30 +207,6 @@ def _plain_arm(item: Item, condition: Condition, config: PerturbConfig) -> Arm:
 # --- the set as a table -------------------------------------------------------------------------
 
 
-def perturbations_sha256(perturbations: Iterable[Perturbation]) -> str:
-    """Hex sha256 over the perturbed contexts of a set, whatever the order of its items."""
-    return _set_sha256(
-        [p.item_id, p.policy, p.seed, p.ok, p.fabricated, p.context_sha256] for p in perturbations
-    )
-
-
-def context_hashes(arms: Iterable[Arm]) -> dict[Condition, str]:
-    """By condition, hex sha256 over the contexts of its arms, whatever their order.
-
-    Runs with equal hashes showed the same texts for the same items.
-    """
-    rows: dict[Condition, list[list[object]]] = {}
-    for arm in arms:
-        row = [arm.item_id, arm.ok, arm.fabricated, arm.context]
-        rows.setdefault(arm.condition, []).append(row)
-    return {condition: _set_sha256(found) for condition, found in rows.items()}
-
-
-def _set_sha256(rows: Iterable[list[object]]) -> str:
-    lines = sorted(json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows)
-    return hashlib.sha256("\n".join(lines).encode("ascii")).hexdigest()
-
-
 PERTURBATION_COLUMNS = (
     "item_id",
     "policy",
@@ -243,6 +222,14 @@ PERTURBATION_COLUMNS = (
     "original",
     "perturbed",
 )
+
+
+def perturbation_schema() -> pa.Schema:
+    """The Arrow schema of `tables/perturbations.parquet`."""
+    import pyarrow as pa
+
+    types = {"seed": pa.int64(), "ok": pa.bool_()}
+    return pa.schema([(name, types.get(name, pa.string())) for name in PERTURBATION_COLUMNS])
 
 
 def perturbation_rows(perturbations: Iterable[Perturbation]) -> list[dict[str, object]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +27,8 @@ log = logging.getLogger(__name__)
 class LocalEngine:
     """A model that answers `ScoreRequest`s, and loads its weights when one has to be computed.
 
-    `batch_tokens` bounds the tokens of one forward pass; running out of memory halves it for the
-    rest of the call.
+    `batch_tokens` bounds the tokens of one forward pass; running out of memory halves it from
+    then on.
     """
 
     estimator = "exact"
@@ -40,6 +41,7 @@ class LocalEngine:
         self._load = load or (lambda: load_weights(opened))
         self._model: Any = None
         self._way: Way | None = None
+        self._fitting = sys.maxsize  # tokens of a forward pass that have not been too many
         self.asked = self.recalled = 0  # requests so far, and those that memory answered
         self.loading_s = 0.0
 
@@ -131,6 +133,7 @@ class LocalEngine:
         if not ready:
             return
         way = REFERENCE if numerics is Numerics.reference else self.way
+        budget = min(budget, self._fitting)
         waiting = deque(way.group(ready, budget))
         while waiting:
             group = waiting.popleft()
@@ -139,7 +142,7 @@ class LocalEngine:
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
-                budget //= 2
+                budget = self._fitting = budget // 2
                 if budget < way.smallest_budget or (way is not TREE and len(group) == 1):
                     raise _too_large(group, error) from error
                 log.warning("out of memory: going on with score.batch_tokens=%d", budget)

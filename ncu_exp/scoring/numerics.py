@@ -25,36 +25,51 @@ class NumericsCheck:
     exceeded: tuple[str, ...]
 
 
-def check_numerics(
-    engine: LocalEngine,
-    requests: Sequence[ScoreRequest],
-    scores: Sequence[Score],
-    *,
-    count: int,
-    seed: int,
-) -> NumericsCheck | None:
-    """Score `count` of the requests again by reference and compare token by token.
+class Handful:
+    """A seeded draw of `count` scored requests from a stream of unknown length.
 
-    `scores[i]` belongs to `requests[i]`. None where there is nothing to compare.
+    Each request that has a score is as likely in it as any other (Vitter's algorithm R).
     """
-    scored = [i for i, s in enumerate(scores) if s.ok and s.continuations]
-    chosen = random.Random(seed).sample(scored, min(count, len(scored)))
-    if not chosen:
+
+    def __init__(self, count: int, *, seed: int) -> None:
+        self.pairs: list[tuple[ScoreRequest, Score]] = []
+        self._count = count
+        self._rng = random.Random(seed)
+        self._seen = 0
+
+    def offer(self, request: ScoreRequest, score: Score) -> None:
+        if not (score.ok and score.continuations):
+            return
+        self._seen += 1
+        if len(self.pairs) < self._count:
+            self.pairs.append((request, score))
+        elif (place := self._rng.randrange(self._seen)) < self._count:
+            self.pairs[place] = (request, score)
+
+
+def check_numerics(
+    engine: LocalEngine, pairs: Sequence[tuple[ScoreRequest, Score]]
+) -> NumericsCheck | None:
+    """Score the requests again by reference and compare with their scores, token by token.
+
+    None where there is nothing to compare.
+    """
+    if not pairs:
         return None
     bound = engine.opened.precision.bound_nats
     again = engine.score(
         # No generation: the log-probabilities are what is compared.
-        [_without_generation(requests[i]) for i in chosen],
+        [dataclasses.replace(request, max_new_tokens=0) for request, _ in pairs],
         numerics=Numerics.reference,
         batch_tokens=1,
     )
     worst, exceeded = 0.0, []
     for place, reference in again:
-        difference = max_abs_diff(scores[chosen[place]], reference)
+        difference = max_abs_diff(pairs[place][1], reference)
         worst = max(worst, difference)
         if not difference <= bound:
             exceeded.append(f"{reference.item_id} ({reference.condition}): {difference:.2e}")
-    return NumericsCheck(len(chosen), worst, bound, tuple(exceeded))
+    return NumericsCheck(len(pairs), worst, bound, tuple(exceeded))
 
 
 def max_abs_diff(one: Score, other: Score) -> float:
@@ -67,7 +82,3 @@ def max_abs_diff(one: Score, other: Score) -> float:
         ),
         default=0.0,
     )
-
-
-def _without_generation(request: ScoreRequest) -> ScoreRequest:
-    return dataclasses.replace(request, max_new_tokens=0)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_exp.data.sampling import allocate, draw
+from ncu_exp.data.sampling import allocate
+from ncu_exp.data.sampling import draw as draw_indices
 from ncu_exp.records import AnswerType, Item
 
 SIZES = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 40), min_size=1)
@@ -24,6 +25,10 @@ def make_items(sizes: dict[str, int]) -> list[Item]:
     ]
     random.Random(0).shuffle(items)
     return items
+
+
+def draw(items: list[Item], limit: int, *, seed: int) -> list[Item]:
+    return [items[index] for index in draw_indices(items, limit, seed=seed)]
 
 
 def test_allocate_by_hand() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -18,8 +19,9 @@ from ncu_exp.perturb.audit import (
     build_arms,
     perturb_item,
     perturbation_rows,
-    perturbations_sha256,
+    perturbation_schema,
 )
+from ncu_exp.perturb.digests import ContextDigests
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.mentions import find_lookalikes
@@ -172,16 +174,36 @@ def test_an_item_without_a_context_has_the_zero_condition_only(config: PerturbCo
     assert {arm.reason.split(":")[0] for arm in arms if not arm.ok} == {"no_context"}
 
 
+def digest_of(made: list[Perturbation]) -> str | None:
+    digests = ContextDigests()
+    for perturbation in made:  # in blocks of one
+        digests.add([], [perturbation])
+    return digests.perturbations
+
+
 def test_the_hash_knows_the_contexts_and_not_their_order(
     items: list[Item], config: PerturbConfig
 ) -> None:
     _, made = build_arms(items, [Condition.adversarial], config)
-    digest = perturbations_sha256(made)
-    assert digest == perturbations_sha256(made[::-1])
+    digest = digest_of(made)
+    assert digest == digest_of(made[::-1])
     changed = dataclasses.replace(made[0], perturbed=f"{made[0].perturbed} ")
-    assert digest != perturbations_sha256([changed, *made[1:]])
+    assert digest != digest_of([changed, *made[1:]])
+    assert digest != digest_of(made[1:])
     other_seed = dataclasses.replace(config, seed=1)
-    assert digest != perturbations_sha256(build_arms(items, [Condition.adversarial], other_seed)[1])
+    assert digest != digest_of(build_arms(items, [Condition.adversarial], other_seed)[1])
+    assert digest_of([]) is None
+
+
+def test_each_condition_has_a_digest_of_its_own(items: list[Item], config: PerturbConfig) -> None:
+    arms, _ = build_arms(items, ALL, config)
+    digests, others = ContextDigests(), ContextDigests()
+    digests.add(arms, [])
+    noise = next(a for a in arms if a.condition is Condition.noise)
+    others.add([a for a in arms if a is not noise], [])
+    differing = {c for c in ALL if digests.contexts[c] != others.contexts[c]}
+    assert differing == {Condition.noise}
+    assert all(re.fullmatch("[0-9a-f]{64}", found) for found in digests.contexts.values())
 
 
 def test_rows_go_into_parquet_and_come_back(
@@ -192,7 +214,8 @@ def test_rows_go_into_parquet_and_come_back(
 
     _, made = build_arms(items, [Condition.adversarial], config)
     rows = perturbation_rows(made)
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "perturbations.parquet")
+    table = pa.Table.from_pylist(rows, schema=perturbation_schema())
+    pq.write_table(table, tmp_path / "perturbations.parquet")
     back = pq.read_table(tmp_path / "perturbations.parquet").to_pylist()
     assert back == rows
     assert tuple(back[0]) == PERTURBATION_COLUMNS
@@ -203,7 +226,8 @@ def test_rows_go_into_parquet_and_come_back(
 SCRIPT = """
 import sys
 from ncu_exp.config import *
-from ncu_exp.perturb.audit import build_arms, perturbations_sha256
+from ncu_exp.perturb.audit import build_arms
+from ncu_exp.perturb.digests import ContextDigests
 from ncu_exp.records import *
 names = [("Ada Lovelace", "who"), ("1843", "when"), ("eight", "how many"), ("erosion", "what")]
 items = [
@@ -219,7 +243,9 @@ config = PerturbConfig(
 )
 order = -1 if sys.argv[1] == "back" else 1
 arms, made = build_arms(items[::order], list(Condition), config)
-print(perturbations_sha256(made))
+digests = ContextDigests()
+digests.add(arms, made)
+print(digests.perturbations, digests.contexts)
 for arm in sorted(arms, key=lambda a: (a.item_id, a.condition)):
     print(arm)
 """

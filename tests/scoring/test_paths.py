@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,13 +13,20 @@ from hypothesis import strategies as st
 
 from ncu_exp.config import ModelConfig, Numerics, PrecisionName
 from ncu_exp.errors import ModelError
-from ncu_exp.records import Condition, Continuation, Prompt, Score, ScoreRequest
+from ncu_exp.records import (
+    Condition,
+    Continuation,
+    ContinuationScore,
+    Prompt,
+    Score,
+    ScoreRequest,
+)
 from ncu_exp.scoring.batched import make_batches, score_batch
 from ncu_exp.scoring.encoding import EncodedContinuation, encode_request
 from ncu_exp.scoring.forward import NonFiniteError, pick
 from ncu_exp.scoring.local import LocalEngine, first_line
 from ncu_exp.scoring.memory import Memory, NoMemory
-from ncu_exp.scoring.numerics import check_numerics, max_abs_diff
+from ncu_exp.scoring.numerics import Handful, check_numerics, max_abs_diff
 from ncu_exp.scoring.precision import PRECISIONS
 from ncu_exp.scoring.reference import score_reference
 from ncu_exp.scoring.ways import BATCHED, TREE, UNPADDED, Way
@@ -239,16 +247,39 @@ def test_the_check_of_a_fast_run_finds_a_wrong_score() -> None:
     engine = engine_of(tiny_model("llama"))
     requests = [ask(f"question {i}", "yes", item_id=str(i)) for i in range(6)]
     scores = run(engine, requests, numerics=Numerics.fast)
-    check = check_numerics(engine, requests, scores, count=6, seed=0)
+    check = check_numerics(engine, list(zip(requests, scores, strict=True)))
     assert check is not None
     assert check.checked == 6
     assert check.max_abs_diff_nats < 1e-4
     assert not check.exceeded
     # The scores of other items stand in for a fast path that mixes them up.
-    check = check_numerics(engine, requests, scores[1:] + scores[:1], count=6, seed=0)
+    check = check_numerics(engine, list(zip(requests, scores[1:] + scores[:1], strict=True)))
     assert check is not None
     assert check.exceeded
-    assert check_numerics(engine, requests, scores, count=0, seed=0) is None
+    assert check_numerics(engine, []) is None
+
+
+def test_the_handful_to_check_is_drawn_evenly_and_by_its_seed() -> None:
+    answer = ContinuationScore(
+        Continuation.true, "a", (1,), (-1.0,), boundary_merged=False, is_greedy=False
+    )
+
+    def drawn(seed: int) -> list[str]:
+        handful = Handful(3, seed=seed)
+        for k in range(12):
+            scored = (
+                Score(str(k), Condition.zero, (answer,))
+                if k % 2
+                else Score(str(k), Condition.zero, reason="too long")
+            )
+            handful.offer(ask("q", "a", item_id=str(k)), scored)
+        return [request.item_id for request, _ in handful.pairs]
+
+    assert drawn(5) == drawn(5)
+    counts = Counter(place for seed in range(2000) for place in drawn(seed))
+    assert set(counts) == {"1", "3", "5", "7", "9", "11"}
+    assert all(900 < n < 1100 for n in counts.values())  # of 1000 each
+    assert Handful(0, seed=0).pairs == []
 
 
 def test_latency_probes_every_request_and_never_stops_early() -> None:
