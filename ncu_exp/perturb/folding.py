@@ -16,6 +16,7 @@ _DASHES = dict.fromkeys("‐‑‒–—―−⁃﹘﹣－", "-")
 _LETTERS = {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i"}
 _LIGATURES = {"æ": "ae", "œ": "oe", "þ": "th"}
 _PLAIN = _QUOTES | _DASHES | _LETTERS | _LIGATURES
+_SHORT = 400  # characters
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
@@ -38,9 +39,13 @@ class Folded:
         return self.starts[start], last
 
 
-@lru_cache(maxsize=16)
 def fold(text: str) -> Folded:
     """Fold a text character by character; line ends stay apart from other spaces."""
+    return _fold_short(text) if len(text) <= _SHORT else _fold(text)
+
+
+@lru_cache(maxsize=16)  # the contexts of the item at hand
+def _fold(text: str) -> Folded:
     pieces: list[str] = []
     starts = array("I")
     for offset, char in enumerate(text):
@@ -48,6 +53,11 @@ def fold(text: str) -> Folded:
         pieces.append(piece)
         starts.extend([offset] * len(piece))
     return Folded(original=text, text="".join(pieces), starts=starts)
+
+
+@lru_cache(maxsize=512)  # the sentences of the filler, which every item asks for
+def _fold_short(text: str) -> Folded:
+    return _fold.__wrapped__(text)
 
 
 def fold_text(text: str) -> str:
