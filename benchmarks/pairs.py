@@ -37,22 +37,20 @@ class Pair:
 
 def compose_config(style: PromptStyle, *, n_items: int) -> Config:
     """The project's defaults with one prompt style, in float32 on the CPU."""
-    from hydra import compose, initialize_config_dir
+    return compose([f"prompt={style.value}", f"dataset.limit={n_items}", "precision=fp32"])
+
+
+def compose(overrides: Sequence[str]) -> Config:
+    """The project's defaults on the CPU, and what is asked for besides."""
+    import hydra
 
     from ncu_exp.config import conf_dir, from_dictconfig, register
 
-    overrides = [
-        f"prompt={style.value}",
-        f"dataset.limit={n_items}",
-        "precision=fp32",
-        "model.device=cpu",
-        # The local option asks Hydra for the folder of a job, and there is no job here.
-        "tracking=server",
-        "tracking.uri=unused",
-    ]
     register()
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return from_dictconfig(compose("config", overrides))
+    with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        # The local option asks Hydra for the folder of a job, and there is no job here.
+        nowhere = ["model.device=cpu", "tracking=server", "tracking.uri=unused"]
+        return from_dictconfig(hydra.compose("config", [*nowhere, *overrides]))
 
 
 def open_engine(config: Config, *, cache_dir: Path) -> LocalEngine:
