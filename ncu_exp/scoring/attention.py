@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 NAME = "ncu_exp_tree"  # among transformers' attention implementations
+BLOCK = 128  # rows of a block of flex attention
 
 
 class UnsupportedAttentionError(ValueError):
@@ -124,17 +125,34 @@ def attend_by_blocks(
     plan: Plan,
     scale: float | None,
 ) -> torch.Tensor:
-    """The same by flex attention, which skips blocks of pairs that are no ancestors."""
-    visible = _block_mask(plan, query.shape[2], key.shape[2], device=query.device)
+    """The same by flex attention, which skips blocks of pairs that are no ancestors.
+
+    Padded to whole blocks, two at least, and never to as many rows as keys: so one compiled graph
+    serves every tree, and the kernel for decoding, which refuses some short grouped queries, is
+    never asked.
+    """
+    rows = query.shape[2]
+    wide, deep = _padded(rows), _padded(key.shape[2])
+    deep += BLOCK * (deep == wide)
     result: torch.Tensor = _flex(query.device.type)(
-        query,
-        key,
-        value,
-        block_mask=visible,
+        _pad(query, wide),
+        _pad(key, deep),
+        _pad(value, deep),
+        block_mask=_block_mask(plan, wide, deep, device=query.device),
         scale=scale,
         enable_gqa=query.shape[1] != key.shape[1],
     )
-    return result.transpose(1, 2).contiguous()
+    return result[:, :, :rows].transpose(1, 2).contiguous()
+
+
+def _padded(rows: int) -> int:
+    return max(2 * BLOCK, -(-rows // BLOCK) * BLOCK)
+
+
+def _pad(states: torch.Tensor, rows: int) -> torch.Tensor:
+    import torch
+
+    return torch.nn.functional.pad(states, (0, 0, 0, rows - states.shape[2])).contiguous()
 
 
 @lru_cache(maxsize=2)
@@ -142,15 +160,18 @@ def _flex(device_type: str) -> Any:
     import torch
     from torch.nn.attention.flex_attention import flex_attention
 
-    # Uncompiled it computes every pair: right, but for tests on a CPU only.
-    return flex_attention if device_type == "cpu" else torch.compile(flex_attention, dynamic=True)
+    # Uncompiled it computes every pair: right, but for tests on a CPU only. fullgraph: an error,
+    # and not that same slow way, where it cannot be compiled.
+    if device_type == "cpu":
+        return flex_attention
+    return torch.compile(flex_attention, dynamic=True, fullgraph=True)
 
 
 @lru_cache(maxsize=1)  # every layer of a forward pass asks for the same one
 def _block_mask(plan: Plan, queries: int, keys: int, *, device: torch.device) -> Any:
     from torch.nn.attention.flex_attention import create_block_mask
 
-    visible = visible_pairs(plan, queries, keys).to(device)
+    visible = visible_pairs(plan, queries, keys, device=device)
     return create_block_mask(
         lambda batch, head, row, column: visible[row, column],
         None,
@@ -161,15 +182,30 @@ def _block_mask(plan: Plan, queries: int, keys: int, *, device: torch.device) ->
     )
 
 
-def visible_pairs(plan: Plan, queries: int, keys: int) -> torch.Tensor:
-    """Which key row each query row sees, as booleans of shape (queries, keys)."""
+def forget() -> None:
+    """Let go of the last mask: a byte for each pair of rows, on the device."""
+    _block_mask.cache_clear()
+
+
+def visible_pairs(
+    plan: Plan, queries: int, keys: int, *, device: torch.device | str = "cpu"
+) -> torch.Tensor:
+    """Which key row each query row sees, as booleans of shape (queries, keys), made on the device.
+
+    Rows behind the plan's last are padding, and see nothing.
+    """
     import torch
 
-    visible = torch.zeros(queries, keys, dtype=torch.bool)
-    for piece in plan.pieces:
-        here = slice(piece.start - plan.first, piece.end - plan.first)
-        length = piece.end - piece.start
-        visible[here, piece.start : piece.end] = torch.ones(length, length, dtype=torch.bool).tril()
+    count = len(plan.pieces)
+    above = torch.zeros(count + 1, keys, dtype=torch.bool)
+    first = torch.full((count + 1,), keys, dtype=torch.long)
+    piece_of = torch.full((queries,), count, dtype=torch.long)
+    for number, piece in enumerate(plan.pieces):
+        piece_of[piece.start - plan.first : piece.end - plan.first] = number
+        first[number] = piece.start
         for start, end in piece.above:
-            visible[here, start:end] = True
-    return visible
+            above[number, start:end] = True
+    above, first, piece_of = above.to(device), first.to(device), piece_of.to(device)
+    own = torch.arange(queries, device=device)[:, None] + plan.first
+    column = torch.arange(keys, device=device)
+    return above[piece_of] | ((first[piece_of][:, None] <= column) & (column <= own))

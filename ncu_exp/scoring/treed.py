@@ -17,6 +17,7 @@ from ncu_exp.scoring.attention import Piece, Plan
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest
 from ncu_exp.scoring.forward import NonFiniteError, cache_argument, log_softmax, pick
+from ncu_exp.scoring.fused import fused
 from ncu_exp.scoring.reference import as_score
 from ncu_exp.scoring.tree import TokenTree, build_tree
 
@@ -77,7 +78,7 @@ def score_group(
     """
     import torch
 
-    with torch.inference_mode(), _tree_attention(model):
+    with torch.inference_mode(), _tree_attention(model), fused(model):
         grown = _GrownTree(model, group, chunk_tokens=chunk_tokens)
         scores = [_scores(grown, request, place=place) for place, request in enumerate(group)]
         greedy = _generate(grown, group, stop_ids=stop_ids)
@@ -95,6 +96,7 @@ def _tree_attention(model: Any) -> Iterator[None]:
         yield
     finally:
         model.set_attn_implementation(before)
+        attention.forget()
 
 
 class _GrownTree:
