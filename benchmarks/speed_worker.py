@@ -1,20 +1,23 @@
 """One scorer of the speed benchmark, run by the Python of an environment that has it.
 
-    python speed_worker.py SCORER MODEL_FOLDER WORKLOAD.json DTYPE THREADS
+    python speed_worker.py SCORER MODEL WORKLOAD.json PRECISION THREADS
 
-Knows nothing of ncu_exp, but for the scorer of that name. Loads the model, then reads one line
-after another, "score" or "greedy", and answers with a line of JSON: the seconds that it took, the
-sum of log-probabilities (nats) of every answer of every request, in the workload's order, and for
-"greedy" the ids of the greedy tokens behind every prompt besides.
+Knows nothing of ncu_exp, but for the scorer of that name. Loads the model and says so in a line of
+JSON ({"versions", "note"}); then reads a line of JSON after another, {"work": "score" or "greedy"},
+and answers each with a line: {"seconds": of the work, "results": {"sums": the sum of
+log-probabilities (nats) of every answer of every request, in the workload's order, and for "greedy"
+"ids" or "texts": the greedy tokens behind every prompt}}.
 
-WORKLOAD.json: {"requests": [{"prompt": ids, "answers": [ids, ...], "text": the prompt as text}],
-"greedy_tokens": int, "ours": a file for the scorer ncu_exp}. The others are handed token ids, so
-that tokenizing is no part of their time, but for the greedy tokens of lm-eval, which takes texts.
+WORKLOAD.json holds "requests", each with "prompt_ids" and "prompt", "answers_ids" and "answers"
+(as texts), "special" (whether a tokenizer is to add its special tokens), "greedy_tokens", and
+"ours" for the scorer ncu_exp. Who takes ids is handed ids; tokenizing is part of the time of who
+takes texts.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,156 +25,175 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 BATCH = 8
-Scores = list[list[float]]
-Tokens = list[list[int]]
-Work = Callable[[], tuple[Scores, Tokens | None]]
+Sums = list[list[float]]
+Results = dict[str, Any]
+Works = dict[str, Callable[[], Results]]
 
 
-def main(scorer: str, folder: str, workload: str, dtype: str, threads: str) -> None:
+def main(scorer: str, model: str, workload: str, precision: str, threads: str) -> None:
     """Load, say so, and work line by line until the input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print is no answer
     import torch
 
-    answers, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no answer
     torch.set_num_threads(int(threads))
-    work = json.loads(Path(workload).read_text("utf-8"))
-    kinds = SCORERS[scorer](folder, work, dtype)
+    asked = json.loads(Path(workload).read_text("utf-8"))
+    works, note = SCORERS[scorer](model, asked, precision)
     packages = ("torch", "transformers", *PACKAGES.get(scorer, ()))
-    print(json.dumps({"versions": {p: version(p) for p in packages}}), file=answers, flush=True)
+    hello = {"versions": {p: version(p) for p in packages}, "note": note}
+    print(json.dumps(hello), file=answers, flush=True)
     for line in sys.stdin:
+        work = works[json.loads(line)["work"]]
         start = time.perf_counter()
-        scores, greedy = kinds[line.strip()]()
+        results = work()
         seconds = time.perf_counter() - start
-        found = {"seconds": seconds, "scores": scores, "greedy": greedy}
-        print(json.dumps(found), file=answers, flush=True)
+        print(json.dumps({"seconds": seconds, "results": results}), file=answers, flush=True)
 
 
-def naive(folder: str, work: dict[str, Any], dtype: str) -> dict[str, Work]:
+def naive(model: str, asked: dict[str, Any], precision: str) -> tuple[Works, str]:
     """The loop that everybody writes first: a forward pass per answer, `generate` per prompt."""
-    import torch
-
-    model = _load(folder, dtype)
-    eos = model.generation_config.eos_token_id
-
-    def score() -> tuple[Scores, None]:
-        return [[one(r["prompt"], ids) for ids in r["answers"]] for r in work["requests"]], None
-
-    @torch.inference_mode()
-    def one(prompt: list[int], answer: list[int]) -> float:
-        logits = model(input_ids=torch.tensor([prompt + answer])).logits
-        rows = logits[0, len(prompt) - 1 : -1].float().log_softmax(-1)
-        return float(rows.gather(1, torch.tensor(answer)[:, None]).sum())
-
-    @torch.inference_mode()
-    def greedy() -> tuple[Scores, Tokens]:
-        made = []
-        for request in work["requests"]:
-            prompt = torch.tensor([request["prompt"]])
-            out = model.generate(
-                prompt,
-                attention_mask=torch.ones_like(prompt),
-                max_new_tokens=work["greedy_tokens"],
-                do_sample=False,
-                pad_token_id=eos if isinstance(eos, int) else eos[0],
-            )
-            made.append(out[0, prompt.shape[1] :].tolist())
-        return score()[0], made
-
-    return {"score": score, "greedy": greedy}
-
-
-def lm_eval(batch: int) -> Callable[[str, dict[str, Any], str], dict[str, Work]]:
-    """lm-evaluation-harness: the calls that `loglikelihood` and `generate_until` end in."""
-
-    def scorer(folder: str, work: dict[str, Any], dtype: str) -> dict[str, Work]:
-        from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
-        from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
-
-        lm = HFLM(
-            pretrained=folder,
-            backend="causal",
-            device="cpu",
-            dtype=dtype,
-            batch_size=batch,
-            add_bos_token=False,  # the prompts hold every special token that they are to have
-        )
-        until = {"until": [], "max_gen_toks": work["greedy_tokens"], "do_sample": False}
-
-        def score() -> tuple[Scores, None]:
-            triples = [
-                (("", ""), r["prompt"], ids) for r in work["requests"] for ids in r["answers"]
-            ]
-            sums = iter(lm._loglikelihood_tokens(triples, disable_tqdm=True))
-            return [[float(next(sums)[0]) for _ in r["answers"]] for r in work["requests"]], None
-
-        def greedy() -> tuple[Scores, Tokens]:
-            asked = [
-                Instance("generate_until", {}, (r["text"], dict(until)), index)
-                for index, r in enumerate(work["requests"])
-            ]
-            texts = lm.generate_until(asked, disable_tqdm=True)
-            # Texts are what it gives: as ids, to be compared.
-            return score()[0], [lm.tok_encode(text) for text in texts]
-
-        return {"score": score, "greedy": greedy}
-
-    return scorer
-
-
-def minicons(folder: str, work: dict[str, Any], dtype: str) -> dict[str, Work]:
-    """minicons: `compute_stats`, which `conditional_score` ends in, with the right boundary.
-
-    `conditional_score` counts the tokens of a prompt without those that equal the padding token,
-    which stand in every chat prompt of this model, and so scores a piece of the prompt too.
-    """
-    import torch
-    from minicons.scorer import IncrementalLMScorer  # type: ignore[import-not-found]
-
-    lm = IncrementalLMScorer(folder, "cpu", dtype=getattr(torch, dtype))
-
-    def score() -> tuple[Scores, None]:
-        pairs = [(r["prompt"], ids) for r in work["requests"] for ids in r["answers"]]
-        sums: list[float] = []
-        for first in range(0, len(pairs), BATCH):
-            batch = pairs[first : first + BATCH]
-            encoded = lm.tokenizer.pad(
-                {"input_ids": [p + ids for p, ids in batch]}, return_tensors="pt"
-            )
-            offsets = [len(p) - 1 for p, _ in batch]
-            found = lm.compute_stats((encoded, offsets), return_tensors=True)
-            sums += [float(logprobs.sum()) for logprobs in found]
-        rest = iter(sums)
-        return [[next(rest) for _ in r["answers"]] for r in work["requests"]], None
-
-    return {"score": score}
-
-
-def ncu_exp(folder: str, work: dict[str, Any], dtype: str) -> dict[str, Work]:
-    """This project's engine as a job asks it, its store off; it tokenizes for itself."""
-    from benchmarks.workload import OurEngine
-
-    engine = OurEngine(Path(work["ours"]), dtype=dtype)
-    return {
-        "score": lambda: (engine.run(0)[0], None),
-        "greedy": lambda: engine.run(work["greedy_tokens"]),
-    }
-
-
-def _load(folder: str, dtype: str) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
+    lm: Any = AutoModelForCausalLM.from_pretrained(
+        model, dtype=getattr(torch, DTYPES[precision]), attn_implementation="sdpa"
+    ).eval()
+    eos = lm.generation_config.eos_token_id
+    pad = eos[0] if isinstance(eos, list) else eos
+
+    @torch.inference_mode()
+    def sum_logprob(prompt: list[int], answer: list[int]) -> float:
+        logits = lm(input_ids=torch.tensor([prompt + answer])).logits
+        rows = logits[0, len(prompt) - 1 : -1].float().log_softmax(-1)
+        return float(rows.gather(1, torch.tensor(answer)[:, None]).sum())
+
+    def score() -> Results:
+        sums = [
+            [sum_logprob(r["prompt_ids"], ids) for ids in r["answers_ids"]]
+            for r in asked["requests"]
+        ]
+        return {"sums": sums}
+
+    def generated(prompt_ids: list[int]) -> list[int]:
+        prompt = torch.tensor([prompt_ids])
+        out = lm.generate(
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=asked["greedy_tokens"],
+            do_sample=False,
+            pad_token_id=pad,
+        )
+        ids: list[int] = out[0, prompt.shape[1] :].tolist()
+        return ids
+
+    def greedy() -> Results:
+        return score() | {"ids": [generated(r["prompt_ids"]) for r in asked["requests"]]}
+
+    return {"score": score, "greedy": greedy}, "the others are compared with it"
 
 
-SCORERS = {
-    "naive": naive,
-    "lm-eval": lm_eval(1),
-    "lm-eval-8": lm_eval(BATCH),
-    "minicons": minicons,
+def lm_eval(model: str, asked: dict[str, Any], precision: str, *, batch: int) -> tuple[Works, str]:
+    """lm-evaluation-harness: what its `loglikelihood` ends in, on ids, and `generate_until`."""
+    from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
+    from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
+
+    lm = HFLM(
+        pretrained=model,
+        backend="causal",
+        device="cpu",
+        dtype=DTYPES[precision],
+        batch_size=batch,
+        add_bos_token=False,  # the prompts hold every special token that they are to have
+    )
+    until = {"until": [], "max_gen_toks": asked["greedy_tokens"], "do_sample": False}
+
+    def score() -> Results:
+        pairs = [
+            (("", ""), r["prompt_ids"], ids) for r in asked["requests"] for ids in r["answers_ids"]
+        ]
+        found = lm._loglikelihood_tokens(pairs, disable_tqdm=True)
+        return {"sums": _by_request([float(sum_) for sum_, _ in found], asked)}
+
+    def greedy() -> Results:
+        wanted = [
+            Instance("generate_until", {}, (r["prompt"], dict(until)), index)
+            for index, r in enumerate(asked["requests"])
+        ]
+        return score() | {"texts": lm.generate_until(wanted, disable_tqdm=True)}
+
+    return {"score": score, "greedy": greedy}, ""
+
+
+def minicons(model: str, asked: dict[str, Any], precision: str) -> tuple[Works, str]:
+    """minicons: `conditional_score` on texts, with a padding token that no text holds.
+
+    It counts the tokens of a prompt without those that equal the padding token. With the model's
+    own, which ends every chat message, it would score a piece of the prompt as well.
+    """
+    import torch
+    from minicons.scorer import IncrementalLMScorer  # type: ignore[import-not-found]
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    used = {
+        i for r in asked["requests"] for ids in (r["prompt_ids"], *r["answers_ids"]) for i in ids
+    }
+    unused = [str(t) for i, t in sorted(tokenizer.added_tokens_decoder.items()) if i not in used]
+    if unused:
+        tokenizer.pad_token = unused[0]
+    lm = IncrementalLMScorer(
+        model, "cpu", tokenizer=tokenizer, dtype=getattr(torch, DTYPES[precision])
+    )
+    pairs = [(r["prompt"], answer) for r in asked["requests"] for answer in r["answers"]]
+
+    def score() -> Results:
+        sums: list[float] = []
+        for first in range(0, len(pairs), BATCH):
+            prompts, answers = zip(*pairs[first : first + BATCH], strict=True)
+            sums += lm.conditional_score(
+                list(prompts),
+                list(answers),
+                separator="",
+                reduction=lambda logprobs: float(logprobs.sum()),
+                chat=not asked["special"],  # adds no special tokens
+            )
+        return {"sums": _by_request(sums, asked)}
+
+    return {"score": score}, ""
+
+
+def ncu_exp(model: str, asked: dict[str, Any], precision: str) -> tuple[Works, str]:
+    """This project's engine as a job asks it; it tokenizes for itself."""
+    from benchmarks.workload import OurEngine
+
+    engine = OurEngine(asked["ours"], precision=precision)
+
+    def score() -> Results:
+        return {"sums": engine.run(0)[0]}
+
+    def greedy() -> Results:
+        sums, ids = engine.run(asked["greedy_tokens"])
+        return {"sums": sums, "ids": ids}
+
+    return {"score": score, "greedy": greedy}, f"way: {engine.way}"
+
+
+def _by_request(sums: list[float], asked: dict[str, Any]) -> Sums:
+    rest = iter(sums)
+    return [[next(rest) for _ in r["answers_ids"]] for r in asked["requests"]]
+
+
+SCORERS: dict[str, Callable[[str, dict[str, Any], str], tuple[Works, str]]] = {
     "ncu_exp": ncu_exp,
+    "naive": naive,
+    "lm-eval": lambda *given: lm_eval(*given, batch=1),
+    "lm-eval-8": lambda *given: lm_eval(*given, batch=BATCH),
+    "minicons": minicons,
 }
 PACKAGES = {
+    "ncu_exp": ("ncu_exp",),
     "lm-eval": ("lm_eval",),
     "lm-eval-8": ("lm_eval",),
     "minicons": ("minicons",),

@@ -4,45 +4,57 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.pairs import compose, open_engine
-from ncu_exp.config import Config, PrecisionName
-from ncu_exp.records import Score, ScoreRequest
+from ncu_exp.config import Config, Numerics
+from ncu_exp.errors import ModelError
+from ncu_exp.records import Condition, Continuation, Message, Prompt, Score, ScoreRequest
 from ncu_exp.scoring.encoding import EncodedRequest
 
-DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
+Answered = tuple[tuple[int, ...], tuple[int, ...]]  # the ids of a prompt and of one of its answers
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The requests of a job, and what it takes to answer them.
+    """The requests of a job; `prompts[i]` is the text of the i-th, `special` as prompt_text says.
 
-    `distinct_tokens` counts the nodes of the tree of all prompts and answers, `visible_pairs` the
-    ancestors (itself included) of all nodes, `scored_rows` the nodes that predict an answer token.
+    `overrides` compose `config`. `left_out` counts the requests longer than the model's window.
     """
 
     config: Config
+    overrides: tuple[str, ...]
     requests: Sequence[ScoreRequest]
     encoded: Sequence[EncodedRequest]
-    texts: Sequence[str]
-    model_folder: Path
-    distinct_tokens: int
-    visible_pairs: int
-    scored_rows: int
+    prompts: Sequence[str]
+    special: bool
+    model: str
+    tokenizer: Any
+    stop_ids: frozenset[int]
+    left_out: int
 
     @property
-    def answers(self) -> int:
-        return sum(len(e.continuations) for e in self.encoded)
+    def answered(self) -> list[Answered]:
+        """Every prompt with every answer, in order."""
+        return [(e.prompt_ids, c.ids) for e in self.encoded for c in e.continuations]
 
     @property
     def tokens(self) -> int:
         """The tokens that a loop over the answers computes."""
-        return sum(len(e.prompt_ids) + len(c.ids) for e in self.encoded for c in e.continuations)
+        return sum(len(prompt) + len(answer) for prompt, answer in self.answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Of the tree of all prompts and answers: its tokens, the pairs (token, itself or an ancestor),
+    and the tokens that predict an answer token."""
+
+    tokens: int
+    visible_pairs: int
+    scored_rows: int
 
 
 def make_workload(overrides: Sequence[str]) -> Workload:
@@ -51,93 +63,107 @@ def make_workload(overrides: Sequence[str]) -> Workload:
     from ncu_exp.data.corpora import load_items
     from ncu_exp.perturb.audit import build_arms
     from ncu_exp.scoring.encoding import encode_request, prompt_text
-    from ncu_exp.scoring.tree import build_tree
 
     config = compose(overrides)
-    engine = open_engine(config, cache_dir=Path(config.cache.dir).expanduser())
+    opened = open_engine(config, cache_dir=Path(config.cache.dir).expanduser()).opened
     items = load_items(config.dataset).items
     arms, _ = build_arms(items, asked_conditions(config.condition.names), config.perturb)
-    requests = build_requests(items, arms, config)
-    tokenizer = engine.opened.tokenizer
-    encoded = [encode_request(tokenizer, r, index=i) for i, r in enumerate(requests)]
-    paths = [(e, e.prompt_ids + c.ids[:-1]) for e in encoded for c in e.continuations]
-    tree = build_tree([path for _, path in paths])
-    scored = {
-        row
-        for (e, _), rows in zip(paths, tree.paths, strict=True)
-        for row in rows[len(e.prompt_ids) - 1 :]
-    }
+    built = build_requests(items, arms, config)
+    encoded = [encode_request(opened.tokenizer, request) for request in built]
+    fitting = [e for e in encoded if opened.window is None or e.length <= opened.window]
+    if not fitting:
+        raise ModelError(f"no request fits the window of {config.model.label}")
+    texts = [prompt_text(opened.tokenizer, e.request.prompt) for e in fitting]
     return Workload(
         config=config,
-        requests=requests,
-        encoded=encoded,
-        texts=[prompt_text(tokenizer, r.prompt)[0] for r in requests],
-        model_folder=Path(engine.opened.place),
-        distinct_tokens=len(tree.tokens),
-        visible_pairs=sum(tree.depths) + len(tree.depths),
-        scored_rows=len(scored),
+        overrides=tuple(overrides),
+        requests=[e.request for e in fitting],
+        encoded=fitting,
+        prompts=[text for text, _ in texts],
+        special=texts[0][1],
+        model=opened.place,
+        tokenizer=opened.tokenizer,
+        stop_ids=opened.stop_ids,
+        left_out=len(encoded) - len(fitting),
     )
 
 
-def operations(workload: Workload) -> float:
-    """Floating-point operations that the distinct tokens take, and no others.
+def count_distinct(answered: Sequence[Answered]) -> Distinct:
+    """Count what has to be computed once; the last token of an answer predicts nothing."""
+    from ncu_exp.scoring.tree import build_tree
 
-    Two for each weight of the decoder's matrices and each distinct token, four for each component
-    of a query head and each visible pair, two for each weight of the output head and scored row.
-    """
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    shape = AutoConfig.from_pretrained(workload.model_folder)
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(shape)
-    matrices = sum(
-        p.numel()
-        for name, p in model.named_parameters()
-        if p.ndim == 2 and "embed" not in name and "lm_head" not in name
-    )
-    head_dim = getattr(shape, "head_dim", None) or shape.hidden_size // shape.num_attention_heads
-    queries = shape.num_hidden_layers * shape.num_attention_heads * head_dim
-    return float(
-        2 * matrices * workload.distinct_tokens
-        + 4 * queries * workload.visible_pairs
-        + 2 * shape.hidden_size * shape.vocab_size * workload.scored_rows
-    )
+    tree = build_tree([prompt + answer[:-1] for prompt, answer in answered])
+    scored = {
+        row
+        for (prompt, _), path in zip(answered, tree.paths, strict=True)
+        for row in path[len(prompt) - 1 :]
+    }
+    return Distinct(len(tree.tokens), sum(depth + 1 for depth in tree.depths), len(scored))
 
 
 def write_workload(workload: Workload, folder: Path, *, greedy_tokens: int) -> Path:
     """The file that speed_worker.py reads."""
-    ours, path = folder / "ours.pickle", folder / "workload.json"
-    ours.write_bytes(pickle.dumps((workload.config, list(workload.requests))))
+    path = folder / "workload.json"
     requests = [
-        {"prompt": e.prompt_ids, "answers": [c.ids for c in e.continuations], "text": text}
-        for e, text in zip(workload.encoded, workload.texts, strict=True)
+        {
+            "prompt_ids": e.prompt_ids,
+            "prompt": text,
+            "answers_ids": [c.ids for c in e.continuations],
+            "answers": [c.text for c in e.continuations],
+        }
+        for e, text in zip(workload.encoded, workload.prompts, strict=True)
     ]
-    record = {"requests": requests, "greedy_tokens": greedy_tokens, "ours": str(ours)}
+    record = {
+        "requests": requests,
+        "special": workload.special,
+        "greedy_tokens": greedy_tokens,
+        "ours": {
+            "overrides": workload.overrides,
+            "requests": [dataclasses.asdict(request) for request in workload.requests],
+        },
+    }
     path.write_text(json.dumps(record), "utf-8")
     return path
 
 
 class OurEngine:
-    """The engine of a job, with what it is asked, in a process of its own."""
+    """The engine of a job behind what it is asked, in a process of its own; its store is off."""
 
-    def __init__(self, pickled: Path, *, dtype: str) -> None:
-        config, self._requests = pickle.loads(pickled.read_bytes())  # noqa: S301  # our own file
-        names = {torch_name: name for name, torch_name in DTYPES.items()}
-        config.precision.name = PrecisionName[names[dtype]]
-        self._config = config
+    def __init__(self, asked: Mapping[str, Any], *, precision: str) -> None:
+        config = compose([*asked["overrides"], f"precision={precision}"])
+        self._batch_tokens = config.score.batch_tokens
+        self._requests = [_request(plain) for plain in asked["requests"]]
         self._engine = open_engine(config, cache_dir=Path(config.cache.dir).expanduser())
-        self._engine.way  # noqa: B018  # loads the weights and finds out the way
+        self.way = self._engine.way.name  # loads the weights and tries the ways
 
-    def run(self, max_new_tokens: int) -> tuple[list[list[float]], list[list[int]]]:
-        """Sums of log-probabilities and greedy ids, request by request."""
-        settings: Any = self._config.score
+    def run(self, max_new_tokens: int) -> tuple[list[list[float]], list[tuple[int, ...]]]:
+        """Sums of log-probabilities and greedy ids, request by request. Raises ModelError."""
         asked = [dataclasses.replace(r, max_new_tokens=max_new_tokens) for r in self._requests]
-        found: dict[int, Score] = dict(
-            self._engine.score(
-                asked, numerics=settings.numerics, batch_tokens=settings.batch_tokens
-            )
+        found = dict(
+            self._engine.score(asked, numerics=Numerics.fast, batch_tokens=self._batch_tokens)
         )
-        scores = [found[index] for index in range(len(asked))]
+        scores = list(_scored(found[index] for index in range(len(asked))))
         sums = [[c.sum_logprob for c in score.continuations] for score in scores]
-        return sums, [list(score.greedy_ids) for score in scores]
+        return sums, [score.greedy_ids for score in scores]
+
+
+def _scored(scores: Iterable[Score]) -> Iterable[Score]:
+    for score in scores:
+        if not score.ok:
+            raise ModelError(f"{score.item_id} ({score.condition}): {score.reason}")
+        yield score
+
+
+def _request(plain: Mapping[str, Any]) -> ScoreRequest:
+    prompt = plain["prompt"]
+    return ScoreRequest(
+        item_id=plain["item_id"],
+        condition=Condition(plain["condition"]),
+        prompt=Prompt(
+            messages=tuple(Message(**message) for message in prompt["messages"]),
+            text=prompt["text"],
+            answer_prefix=prompt["answer_prefix"],
+        ),
+        continuations=tuple((Continuation(kind), text) for kind, text in plain["continuations"]),
+        max_new_tokens=plain["max_new_tokens"],
+    )

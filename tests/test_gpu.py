@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from benchmarks import gpu
-from benchmarks.gpu import NAIVE, SHAPES, Shape, Work, build_model, compare, make_requests
+from benchmarks.gpu_report import results
+from benchmarks.gpu_requests import HEAD, Work, make_requests, operations
+from benchmarks.gpu_shapes import SHAPES, Shape, build_model
+from benchmarks.gpu_ways import NAIVE, compare
 from ncu_exp.config import PrecisionName
 from ncu_exp.records import Condition, Continuation, ContinuationScore, Prompt, ScoreRequest
 from ncu_exp.scoring import attention
@@ -81,7 +84,7 @@ def test_operations_by_hand() -> None:
     assert SMALL.matrix_params == 2 * (48 + 96)
     tree = build_tree([(1, 2, 3), (1, 2, 4)])  # depths 0, 1, 2, 2
     matrices, pairs, head = 2 * 288 * 4, 4 * 2 * 4 * (1 + 2 + 3 + 3), 2 * 4 * 10 * 3
-    assert gpu.operations(SMALL, tree, head_rows=3) == matrices + pairs + head == 2832
+    assert operations(SMALL, tree, head_rows=3) == matrices + pairs + head == 2832
 
 
 def test_work_and_its_share_of_the_peak_by_hand() -> None:
@@ -95,11 +98,11 @@ def test_work_and_its_share_of_the_peak_by_hand() -> None:
     expected = 2 * 288 * 4 + 4 * 2 * 4 * (1 + 2 + 3 + 4) + 2 * 4 * 10 * 2
     assert work == Work(1, 2, naive_tokens=10, distinct_tokens=4, operations=expected)
     seconds = {NAIVE: [3.0, 9.0, 4.0], "tree": [2.0, 1.0]}
-    naive, tree = gpu.results(seconds, work, new_tokens=0, peak=10_000)
+    naive, tree = results(seconds, work, new_tokens=0, peak=10_000)
     assert (naive["median_s"], naive["times_naive"]) == (4.0, 1.0)
     assert tree["times_naive"] == 4.0 / 1.5
     assert tree["share_of_peak"] == pytest.approx(expected / 1.5 / 10_000)
-    assert "share_of_peak" not in gpu.results(seconds, work, new_tokens=5, peak=1)[1]
+    assert "share_of_peak" not in results(seconds, work, new_tokens=5, peak=1)[1]
 
 
 def test_requests_share_what_those_of_the_project_share() -> None:
@@ -111,8 +114,8 @@ def test_requests_share_what_those_of_the_project_share() -> None:
         for length, about in zip(lengths, (60, 270, 270, 580), strict=True):
             assert length == pytest.approx(about, rel=0.11)
         assert shared_length(oracle.prompt_ids, adversarial.prompt_ids) in range(135, 167)
-        assert shared_length(oracle.prompt_ids, noise.prompt_ids) == gpu.HEAD
-        assert shared_length(zero.prompt_ids, requests[0].prompt_ids) >= gpu.HEAD
+        assert shared_length(oracle.prompt_ids, noise.prompt_ids) == HEAD
+        assert shared_length(zero.prompt_ids, requests[0].prompt_ids) >= HEAD
         assert [len(r.continuations) for r in (zero, oracle, adversarial, noise)] == [1, 1, 2, 1]
         assert all(2 <= len(c.ids) <= 6 for r in (zero, adversarial) for c in r.continuations)
 
