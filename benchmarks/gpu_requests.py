@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.gpu_shapes import Shape
+from benchmarks.speed_limit import operations
+from benchmarks.workload import count_distinct
 from ncu_exp.records import Condition, Continuation, Prompt, ScoreRequest
 from ncu_exp.scoring.encoding import EncodedContinuation, EncodedRequest
-from ncu_exp.scoring.tree import TokenTree, build_tree
 
 GREEDY_TOKENS = 5  # the default of score.max_new_tokens
 
@@ -78,34 +79,16 @@ class Work:
     answers: int
     naive_tokens: int
     distinct_tokens: int
-    operations: float
+    operations: int
 
     @classmethod
     def of(cls, shape: Shape, requests: Sequence[EncodedRequest]) -> Work:
         answers = [(r.prompt_ids, c.ids) for r in requests for c in r.continuations]
-        # The last token of an answer predicts nothing that is asked for.
-        tree = build_tree([prompt + ids[:-1] for prompt, ids in answers])
-        rows = {
-            row
-            for (prompt, _), path in zip(answers, tree.paths, strict=True)
-            for row in path[len(prompt) - 1 :]
-        }
+        distinct = count_distinct(answers)
         return cls(
             items=len({r.request.item_id for r in requests}),
             answers=len(answers),
             naive_tokens=sum(len(prompt) + len(ids) for prompt, ids in answers),
-            distinct_tokens=len(tree.tokens),
-            operations=operations(shape, tree, head_rows=len(rows)),
+            distinct_tokens=distinct.tokens,
+            operations=operations(shape.sizes, distinct),
         )
-
-
-def operations(shape: Shape, tree: TokenTree, *, head_rows: int) -> float:
-    """Multiplications and additions of a pass over a tree.
-
-    Two for each parameter of a matrix and row of the tree; in each layer's attention four for each
-    pair of a row and itself or an ancestor, and unit of width; the head at `head_rows` rows.
-    """
-    pairs = sum(depth + 1 for depth in tree.depths)
-    matrices = 2.0 * shape.matrix_params * len(tree.tokens)
-    attention = 4.0 * shape.layers * shape.hidden * pairs
-    return matrices + attention + 2.0 * shape.hidden * shape.vocabulary * head_rows

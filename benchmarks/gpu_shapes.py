@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.gpu_ways import LARGEST_BUDGET
+from benchmarks.speed_limit import ModelShape
 from ncu_exp.config import PrecisionName
 from ncu_exp.scoring.precision import PRECISIONS
 
@@ -43,6 +44,18 @@ class Shape:
         key_size = self.hidden // self.heads * self.key_heads
         attention = 2 * self.hidden * (self.hidden + key_size)
         return self.layers * (attention + 3 * self.hidden * self.intermediate)
+
+    @property
+    def sizes(self) -> ModelShape:
+        """What its operations are counted by."""
+        return ModelShape(
+            matrix_parameters=self.matrix_params,
+            layers=self.layers,
+            query_size=self.hidden,
+            hidden=self.hidden,
+            intermediate=self.intermediate,
+            vocabulary=self.vocabulary,
+        )
 
     @property
     def embedding_params(self) -> int:

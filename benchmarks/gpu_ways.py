@@ -13,6 +13,7 @@ from ncu_exp.records import Condition
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest
 from ncu_exp.scoring.forward import NonFiniteError
+from ncu_exp.scoring.numerics import differences
 from ncu_exp.scoring.ways import BATCHED, REFERENCE, TREE, Way
 
 NAIVE = "naive loop"
@@ -29,13 +30,7 @@ class Contender:
 
     def run(self, model: Any, requests: Sequence[EncodedRequest]) -> dict[int, Outcome]:
         """Every request's outcome, by its index; no token ends a greedy answer."""
-        return {
-            request.index: outcome
-            for group in self.way.group(requests, self.budget)
-            for request, outcome in zip(
-                group, self.way.score(model, group, (), self.budget), strict=True
-            )
-        }
+        return self.way.run(model, requests, (), self.budget)
 
 
 def contenders() -> list[Contender]:
@@ -56,21 +51,17 @@ def compare(
     `greedy_equal` is the share of requests with the same greedy answer; it is not judged, since
     two tokens may be as likely as each other.
     """
-    differences: list[float] = []
+    found_differences: list[float] = []
     greedy = 0
     for index, expected in reference.items():
         found = outcomes[index]
         if isinstance(expected, NonFiniteError) or isinstance(found, NonFiniteError):
-            differences.append(math.nan)
+            found_differences.append(math.nan)
             continue
         greedy += expected[1] == found[1]
-        differences += [
-            abs(a - b)
-            for one, other in zip(expected[0], found[0], strict=True)
-            for a, b in zip(one.token_logprobs, other.token_logprobs, strict=True)
-        ]
+        found_differences += differences(expected[0], found[0])
     # NumPy's maximum of anything with NaN is NaN; Python's may hide it.
-    largest, median = float(np.max(differences)), float(np.median(differences))
+    largest, median = float(np.max(found_differences)), float(np.median(found_differences))
     return {
         "max_abs_diff_nats": largest if math.isfinite(largest) else None,
         "median_abs_diff_nats": median if math.isfinite(median) else None,

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.pairs import compose_config
+from benchmarks.pairs import compose_config, score_all
 from ncu_exp.asking import build_requests
 from ncu_exp.config import Config, Numerics, PrecisionName, PromptStyle
 from ncu_exp.data.corpora import load_items
@@ -60,17 +60,11 @@ def _scores(
 ) -> dict[Numerics, list[Score]]:
     plan = plan_engine(config.model, name, prompt=config.prompt.name)
     engine = EngineHolder().open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=None)
-    budget = config.score.batch_tokens
-    by_path = {}
-    for numerics in Numerics:
-        found = dict(engine.score(requests, numerics=numerics, batch_tokens=budget))
-        by_path[numerics] = [found[i] for i in range(len(requests))]
-    return by_path
+    return {numerics: score_all(engine, requests, config, numerics) for numerics in Numerics}
 
 
 def _answers(scores: Sequence[Score]) -> Iterator[ContinuationScore]:
     for score in scores:
-        assert score.ok, score.reason
         yield from score.continuations
 
 

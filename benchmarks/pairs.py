@@ -66,7 +66,7 @@ def scored_pairs(engine: LocalEngine, config: Config) -> Iterator[Pair]:
     from ncu_exp.scoring.encoding import prompt_text
 
     requests = make_requests(engine, config)
-    by_path = {numerics: _score(engine, requests, config, numerics) for numerics in Numerics}
+    by_path = {numerics: score_all(engine, requests, config, numerics) for numerics in Numerics}
     for index, request in enumerate(requests):
         text, _ = prompt_text(engine.opened.tokenizer, request.prompt)
         scores = {numerics: found[index] for numerics, found in by_path.items()}
@@ -97,7 +97,9 @@ def make_requests(engine: LocalEngine, config: Config) -> list[ScoreRequest]:
             prompt = build_prompt(item.question, context, config.prompt)
             requests.append(ScoreRequest(item.item_id, condition, prompt, (), GREEDY_TOKENS))
             answers.append(item.answer)
-    spoken = [score.greedy_text for score in _score(engine, requests, config, Numerics.reference)]
+    spoken = [
+        score.greedy_text for score in score_all(engine, requests, config, Numerics.reference)
+    ]
     return [
         dataclasses.replace(
             request,
@@ -112,9 +114,10 @@ def make_requests(engine: LocalEngine, config: Config) -> list[ScoreRequest]:
     ]
 
 
-def _score(
+def score_all(
     engine: LocalEngine, requests: Sequence[ScoreRequest], config: Config, numerics: Numerics
 ) -> list[Score]:
+    """The scores of the requests, in their order. Raises ModelError for one without a score."""
     budget = config.score.batch_tokens
     found = dict(engine.score(requests, numerics=numerics, batch_tokens=budget))
     for score in found.values():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pairs import compose, open_engine
+from benchmarks.pairs import compose, open_engine, score_all
 from ncu_exp.config import Config, Numerics
 from ncu_exp.errors import ModelError
-from ncu_exp.records import Condition, Continuation, Message, Prompt, Score, ScoreRequest
+from ncu_exp.records import Condition, Continuation, Message, Prompt, ScoreRequest
 from ncu_exp.scoring.encoding import EncodedRequest
 
 Answered = tuple[tuple[int, ...], tuple[int, ...]]  # the ids of a prompt and of one of its answers
@@ -130,8 +130,7 @@ class OurEngine:
     """The engine of a job behind what it is asked, in a process of its own; its store is off."""
 
     def __init__(self, asked: Mapping[str, Any], *, precision: str) -> None:
-        config = compose([*asked["overrides"], f"precision={precision}"])
-        self._batch_tokens = config.score.batch_tokens
+        self._config = config = compose([*asked["overrides"], f"precision={precision}"])
         self._requests = [_request(plain) for plain in asked["requests"]]
         self._engine = open_engine(config, cache_dir=Path(config.cache.dir).expanduser())
         self.way = self._engine.way.name  # loads the weights and tries the ways
@@ -139,19 +138,9 @@ class OurEngine:
     def run(self, max_new_tokens: int) -> tuple[list[list[float]], list[tuple[int, ...]]]:
         """Sums of log-probabilities and greedy ids, request by request. Raises ModelError."""
         asked = [dataclasses.replace(r, max_new_tokens=max_new_tokens) for r in self._requests]
-        found = dict(
-            self._engine.score(asked, numerics=Numerics.fast, batch_tokens=self._batch_tokens)
-        )
-        scores = list(_scored(found[index] for index in range(len(asked))))
+        scores = score_all(self._engine, asked, self._config, Numerics.fast)
         sums = [[c.sum_logprob for c in score.continuations] for score in scores]
         return sums, [score.greedy_ids for score in scores]
-
-
-def _scored(scores: Iterable[Score]) -> Iterable[Score]:
-    for score in scores:
-        if not score.ok:
-            raise ModelError(f"{score.item_id} ({score.condition}): {score.reason}")
-        yield score
 
 
 def _request(plain: Mapping[str, Any]) -> ScoreRequest:

@@ -16,7 +16,6 @@ from ncu_exp.scoring.engine import EngineHolder, EnginePlan, plan_engine
 if TYPE_CHECKING:
     from ncu_exp.data.corpora import LoadedItems
     from ncu_exp.metrics import Metric
-    from ncu_exp.perturb.digests import ContextDigests
     from ncu_exp.results import ResultsWriter
     from ncu_exp.scoring.numerics import NumericsCheck
 
@@ -66,7 +65,6 @@ def _run(
     config: Config, job: JobContext, *, run: tracking.Run, engines: EngineHolder
 ) -> list[Metric]:
     from ncu_exp.data.corpora import load_items
-    from ncu_exp.perturb.digests import ContextDigests
     from ncu_exp.perturb.tagger import draw_versions
     from ncu_exp.prompt import check_prompt
     from ncu_exp.results import ResultsWriter, loggable
@@ -88,13 +86,12 @@ def _run(
             "version.spacy_model": draw_versions(config.perturb.spacy_model).get("spacy_model"),
         }
     )
-    digests = ContextDigests()
     with ResultsWriter(job.output_dir / "results", loaded, config) as results:
-        asked = _ask_all(loaded, config, plan, run=run, engines=engines, into=(results, digests))
+        asked = _ask_all(loaded, config, plan, run=run, engines=engines, results=results)
         run.set_tags(
             {
-                "perturbation_sha256": digests.perturbations,
-                **{f"context_sha256.{c.value}": h for c, h in digests.contexts.items()},
+                "perturbation_sha256": results.digests.perturbations,
+                **{f"context_sha256.{c.value}": h for c, h in results.digests.contexts.items()},
             }
         )
         metrics = results.finish(asked.probes, engine_facts(plan, config))
@@ -112,12 +109,11 @@ def _ask_all(
     *,
     run: tracking.Run,
     engines: EngineHolder,
-    into: tuple[ResultsWriter, ContextDigests],
+    results: ResultsWriter,
 ) -> Asked:
     """Ask for every item, a block at a time, so that memory does not grow with their number."""
     from ncu_exp.perturb.audit import build_arms
 
-    results, digests = into
     conditions = asked_conditions(config.condition.names)
     arms_of_all = len(loaded.items) * len(conditions)
     with asking(config, plan, run=run, engines=engines, arms=arms_of_all) as asker:
@@ -126,7 +122,6 @@ def _ask_all(
             arms, perturbations = build_arms(items, conditions, config.perturb)
             requests = build_requests(items, arms, config)
             scores = asker.ask(requests, excluded=len(arms) - len(requests))
-            digests.add(arms, perturbations)
             results.add(items, arms, perturbations=perturbations, scores=scores)
     return asker.finish()
 

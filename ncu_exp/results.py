@@ -40,10 +40,12 @@ class ResultsWriter:
 
     def __init__(self, folder: Path, loaded: LoadedItems, config: Config) -> None:
         from ncu_exp.perturb.audit import perturbation_schema
+        from ncu_exp.perturb.digests import ContextDigests
         from ncu_exp.report import chosen_examples
         from ncu_exp.tables import ParquetAppender, parquet_schema
 
         self.folder = folder
+        self.digests = ContextDigests()
         self._loaded, self._config = loaded, config
         self._tables = folder / "tables"
         self._tables.mkdir(parents=True, exist_ok=True)
@@ -75,6 +77,7 @@ class ResultsWriter:
         from ncu_exp.perturb.audit import PERTURBATION_COLUMNS, perturbation_rows
         from ncu_exp.tables import items_table
 
+        self.digests.add(arms, perturbations)
         generated = self._config.score.max_new_tokens > 0
         table = items_table(
             items, arms, scores=scores, settings=self._config.metrics, generated=generated

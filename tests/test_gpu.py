@@ -14,9 +14,11 @@ import pytest
 
 from benchmarks import gpu
 from benchmarks.gpu_report import results
-from benchmarks.gpu_requests import HEAD, Work, make_requests, operations
+from benchmarks.gpu_requests import HEAD, Work, make_requests
 from benchmarks.gpu_shapes import SHAPES, Shape, build_model
 from benchmarks.gpu_ways import NAIVE, compare
+from benchmarks.speed_limit import operations
+from benchmarks.workload import Distinct
 from ncu_exp.config import PrecisionName
 from ncu_exp.records import Condition, Continuation, ContinuationScore, Prompt, ScoreRequest
 from ncu_exp.scoring import attention
@@ -84,7 +86,8 @@ def test_operations_by_hand() -> None:
     assert SMALL.matrix_params == 2 * (48 + 96)
     tree = build_tree([(1, 2, 3), (1, 2, 4)])  # depths 0, 1, 2, 2
     matrices, pairs, head = 2 * 288 * 4, 4 * 2 * 4 * (1 + 2 + 3 + 3), 2 * 4 * 10 * 3
-    assert operations(SMALL, tree, head_rows=3) == matrices + pairs + head == 2832
+    distinct = Distinct(len(tree.tokens), sum(depth + 1 for depth in tree.depths), scored_rows=3)
+    assert operations(SMALL.sizes, distinct) == matrices + pairs + head == 2832
 
 
 def test_work_and_its_share_of_the_peak_by_hand() -> None:

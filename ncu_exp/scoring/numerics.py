@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_exp.config import Numerics
-from ncu_exp.records import Score, ScoreRequest
+from ncu_exp.records import ContinuationScore, Score, ScoreRequest
 
 if TYPE_CHECKING:
     from ncu_exp.scoring.local import LocalEngine
@@ -74,11 +74,15 @@ def check_numerics(
 
 def max_abs_diff(one: Score, other: Score) -> float:
     """The largest difference between the token log-probabilities of two scores (nats)."""
-    return max(
-        (
-            abs(a - b)
-            for left, right in zip(one.continuations, other.continuations, strict=True)
-            for a, b in zip(left.token_logprobs, right.token_logprobs, strict=True)
-        ),
-        default=0.0,
-    )
+    return max(differences(one.continuations, other.continuations), default=0.0)
+
+
+def differences(
+    ones: Sequence[ContinuationScore], others: Sequence[ContinuationScore]
+) -> list[float]:
+    """How far each token's log-probability is from the other's (nats), answer by answer."""
+    return [
+        abs(a - b)
+        for one, other in zip(ones, others, strict=True)
+        for a, b in zip(one.token_logprobs, other.token_logprobs, strict=True)
+    ]

@@ -71,6 +71,15 @@ def build_tree(sequences: Sequence[tuple[int, ...]]) -> TokenTree:
     return TokenTree(tuple(tokens), tuple(depths), _segments(parents), tuple(paths))
 
 
+def count_rows(sequences: Sequence[tuple[int, ...]]) -> int:
+    """The rows that the tree of the sequences has."""
+    ordered = sorted(sequences)
+    return sum(
+        len(sequence) - shared_length(previous, sequence)
+        for previous, sequence in zip([(), *ordered], ordered, strict=False)
+    )
+
+
 def shared_length(one: Sequence[int], other: Sequence[int]) -> int:
     """How many leading tokens two sequences have in common."""
     for place, (a, b) in enumerate(zip(one, other, strict=False)):

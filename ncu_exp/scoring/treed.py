@@ -19,7 +19,7 @@ from ncu_exp.scoring.encoding import EncodedRequest
 from ncu_exp.scoring.forward import NonFiniteError, cache_argument, log_softmax, pick
 from ncu_exp.scoring.fused import fused
 from ncu_exp.scoring.reference import as_score
-from ncu_exp.scoring.tree import TokenTree, build_tree
+from ncu_exp.scoring.tree import TokenTree, build_tree, count_rows
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ def make_groups(
     group: list[EncodedRequest] = []
     size = 0
     for item in _by_item(requests):
-        rows = len(build_tree(_sequences(item)).tokens)
+        rows = count_rows(_sequences(item))
         if group and size + rows > tree_tokens:
             yield group
             group, size = [], 0

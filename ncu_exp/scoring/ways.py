@@ -17,10 +17,13 @@ from ncu_exp.records import Condition, Continuation, Prompt, ScoreRequest
 from ncu_exp.scoring.batched import Outcome, make_batches, score_batch
 from ncu_exp.scoring.encoding import EncodedContinuation, EncodedRequest
 from ncu_exp.scoring.forward import NonFiniteError
+from ncu_exp.scoring.numerics import differences
 from ncu_exp.scoring.reference import score_reference
 from ncu_exp.scoring.treed import make_groups, score_group
 
 log = logging.getLogger(__name__)
+
+PROBE_BUDGET = 64  # all of the probe in one group, so that its requests stand beside each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,22 @@ class Way:
     group: Callable[[Sequence[EncodedRequest], int], Iterator[list[EncodedRequest]]]
     score: Callable[[Any, Sequence[EncodedRequest], Collection[int], int], list[Outcome]]
     smallest_budget: int  # below it, less memory is not to be had this way
+
+    def run(
+        self,
+        model: Any,
+        requests: Sequence[EncodedRequest],
+        stop_ids: Collection[int],
+        budget: int,
+    ) -> dict[int, Outcome]:
+        """Every request's outcome, by its index."""
+        return {
+            request.index: outcome
+            for group in self.group(requests, budget)
+            for request, outcome in zip(
+                group, self.score(model, group, stop_ids, budget), strict=True
+            )
+        }
 
 
 def _alone(requests: Sequence[EncodedRequest], budget: int) -> Iterator[list[EncodedRequest]]:
@@ -78,10 +97,10 @@ def choose_way(model: Any, *, stop_ids: Collection[int], bound_nats: float) -> W
     """The fastest way whose scores of a small probe equal the reference's within the bound."""
     ways = (UNPADDED,) if _has_window(model.config.get_text_config()) else (TREE, BATCHED)
     probe = _probe(int(model.config.get_text_config().vocab_size))
-    reference = _run(REFERENCE, model, probe, stop_ids)
+    reference = REFERENCE.run(model, probe, stop_ids, PROBE_BUDGET)
     for way in ways:
         try:
-            found = _run(way, model, probe, stop_ids)
+            found = way.run(model, probe, stop_ids, PROBE_BUDGET)
         except (ValueError, TypeError, RuntimeError, NotImplementedError, IndexError) as error:
             log.info("the %s way cannot run this model: %s", way.name, error)
             continue
@@ -90,17 +109,6 @@ def choose_way(model: Any, *, stop_ids: Collection[int], bound_nats: float) -> W
             return way
         log.info("the %s way is %.1e nats off the reference", way.name, difference)
     return REFERENCE
-
-
-def _run(
-    way: Way, model: Any, probe: Sequence[EncodedRequest], stop_ids: Collection[int]
-) -> dict[int, Outcome]:
-    budget = 64  # all of the probe in one group, so that its requests stand beside each other
-    return {
-        request.index: outcome
-        for group in way.group(probe, budget)
-        for request, outcome in zip(group, way.score(model, group, stop_ids, budget), strict=True)
-    }
 
 
 def _has_window(config: Any) -> bool:
@@ -112,11 +120,7 @@ def _has_window(config: Any) -> bool:
 def _difference(one: Outcome, other: Outcome) -> float:
     if isinstance(one, NonFiniteError) or isinstance(other, NonFiniteError):
         return 0.0 if isinstance(one, NonFiniteError) is isinstance(other, NonFiniteError) else 1e9
-    return max(
-        abs(a - b)
-        for left, right in zip(one[0], other[0], strict=True)
-        for a, b in zip(left.token_logprobs, right.token_logprobs, strict=True)
-    )
+    return max(differences(one[0], other[0]))
 
 
 def _probe(vocabulary: int) -> list[EncodedRequest]:

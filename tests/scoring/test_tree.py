@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_exp.scoring.tree import build_tree, shared_length
+from ncu_exp.scoring.tree import build_tree, count_rows, shared_length
 
 sequences = st.lists(st.lists(st.integers(0, 2), max_size=8).map(tuple), min_size=1, max_size=8)
 
@@ -42,6 +42,7 @@ def test_every_path_spells_its_sequence(given_sequences: list[tuple[int, ...]]) 
 def test_each_distinct_prefix_is_one_row(given_sequences: list[tuple[int, ...]]) -> None:
     prefixes = {s[: n + 1] for s in given_sequences for n in range(len(s))}
     assert len(build_tree(given_sequences).tokens) == len(prefixes)
+    assert count_rows(given_sequences) == len(prefixes)
 
 
 @given(sequences)
