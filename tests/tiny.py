@@ -51,6 +51,10 @@ def tiny_config(architecture: str, *, vocab_size: int, window: int = 4096) -> An
         return transformers.LlamaConfig(**common)
     if architecture == "qwen2":
         return transformers.Qwen2Config(**common)
+    if architecture == "qwen3":
+        return transformers.Qwen3Config(**common, head_dim=8)
+    if architecture == "smollm3":  # its second layer knows no positions
+        return transformers.SmolLM3Config(**common, no_rope_layers=[1, 0])
     if architecture == "gemma":
         return transformers.GemmaConfig(**common, head_dim=8)
     if architecture == "mistral":  # every layer sees eight tokens back

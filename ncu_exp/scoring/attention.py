@@ -8,7 +8,8 @@ attention skips the blocks of such pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,19 @@ class Plan:
 
     first: int
     pieces: tuple[Piece, ...]
+
+
+@contextmanager
+def tree_attention(model: Any) -> Iterator[None]:
+    """Within it a model takes the argument `tree`, a Plan, and attends as it says."""
+    register()
+    before = model.config._attn_implementation
+    model.set_attn_implementation(NAME)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+        forget()
 
 
 def register() -> None:
@@ -88,6 +102,8 @@ def attend_by_segment(
 ) -> torch.Tensor:
     """Attention of each piece with its own kernel calls; key and value hold all rows so far.
 
+    A piece of many rows is causal in itself and sees all that is above it: two calls, merged.
+
     Fewer key than query heads (grouped queries) are read as they are, without copies.
     """
     import torch
@@ -97,17 +113,33 @@ def attend_by_segment(
     out = query.new_empty((1, rows, heads, dim))
     for piece in plan.pieces:
         here = slice(piece.start - plan.first, piece.end - plan.first)
-        asked = query[:, :, here]
+        asked, place = query[:, :, here], out[:, here].transpose(1, 2)
+        if piece.end - piece.start == 1:  # a step of an answer: it sees all of its path
+            path = joined((*piece.above, (piece.start, piece.end)))
+            place.copy_(flash(asked, _rows(key, path), _rows(value, path), scale=scale)[0])
+            continue
         own = slice(piece.start, piece.end)
         result, lse = flash(asked, key[:, :, own], value[:, :, own], 0.0, True, scale=scale)
-        if piece.above:
-            above, lse_above = flash(
-                asked, _rows(key, piece.above), _rows(value, piece.above), 0.0, False, scale=scale
-            )
-            share = torch.sigmoid(lse_above - lse).unsqueeze(-1).to(result.dtype)
-            result = torch.lerp(result, above, share)
-        out[:, here] = result.transpose(1, 2)
+        if not piece.above:
+            place.copy_(result)
+            continue
+        above, lse_above = flash(
+            asked, _rows(key, piece.above), _rows(value, piece.above), scale=scale
+        )
+        share = torch.sigmoid(lse_above - lse).unsqueeze(-1).to(result.dtype)
+        torch.lerp(result, above, share, out=place)
     return out
+
+
+def joined(stretches: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same rows, with stretches that touch made one."""
+    found: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return tuple(found)
 
 
 def _rows(states: torch.Tensor, stretches: Sequence[tuple[int, int]]) -> torch.Tensor:

@@ -1,33 +1,42 @@
-"""Feed-forward and norm layers with fewer passes over memory, for the token tree on a CPU.
+"""Which layers of a model on a CPU are replaced by those of `layers`, and for how long.
 
-As transformers writes them, a gated feed-forward layer makes four arrays of rows x intermediate
-size and reads each again from main memory, and an RMSNorm makes six. Here the first works on a
-block of rows that stays in the cache, in place, and the second is one call into torch. Each layer
-is replaced only while a tree is scored, and only after it gave the same values on a probe; the
-reference path never sees it.
+A layer is replaced only while a tree is scored, and only after its replacement gave the same
+values on a probe; the reference path never sees one. Whole decoder layers where their parts are
+those that `layers` knows; elsewhere their feed-forward and norm layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from ncu_exp.scoring import layers
+from ncu_exp.scoring.attention import Piece, Plan, tree_attention
+from ncu_exp.scoring.forward import cache_argument
+
 if TYPE_CHECKING:
     import torch
 
-BLOCK_ROWS = 1024  # a block of the default model's widest array is 6 MB
+_found: WeakKeyDictionary[Any, list[tuple[Any, layers.Forward]]] = WeakKeyDictionary()
 
-Forward = Any  # a layer's forward: (rows..., hidden) to the same shape
-_found: WeakKeyDictionary[Any, list[tuple[Any, Forward]]] = WeakKeyDictionary()
+DECODER_PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
+ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
+# The probe: enough rows for both kinds of products, in a tree of two branches; then a step.
+MANY = layers.FEW_ROWS + 8
+TREE = Plan(0, (Piece(0, 40, ()), Piece(40, MANY, ((0, 20),))))
+STEP = Plan(
+    MANY, (Piece(MANY, MANY + 1, ((0, 20), (40, 60))), Piece(MANY + 1, MANY + 3, ((0, 9),)))
+)
+DEPTHS = (*range(40), *range(20, MANY - 20), 40, 9, 10)
 
 
 @contextmanager
 def fused(model: Any) -> Iterator[None]:
     """Within it the layers of a model on a CPU that can be replaced are; elsewhere it does nothing.
 
-    Inference only: what is worked on in place has no gradient.
+    Inference only, and within `tree_attention` only.
     """
     replaced = replacements(model) if model.device.type == "cpu" else []
     for layer, forward in replaced:
@@ -39,74 +48,134 @@ def fused(model: Any) -> Iterator[None]:
             del layer.forward
 
 
-def replacements(model: Any) -> list[tuple[Any, Forward]]:
+def replacements(model: Any) -> list[tuple[Any, layers.Forward]]:
     """The layers that can be replaced, each with its forward, found out once for each model."""
+    import torch
+
     if model not in _found:
-        _found[model] = [
-            (layer, forward)
-            for layer in model.modules()
-            if "forward" not in vars(layer)  # hooks of others stay
-            and (forward := _candidate(layer)) is not None
-            and _is_equal(layer, forward)
-        ]
+        with torch.inference_mode(), tree_attention(model):
+            _found[model] = list(_replacements(model))
     return _found[model]
 
 
-def _candidate(layer: Any) -> Forward | None:
+def _replacements(model: Any) -> Iterator[tuple[Any, layers.Forward]]:
+    within: set[Any] = set()  # what a replaced decoder layer does not call
+    for layer in model.modules():
+        if layer in within or any("forward" in vars(part) for part in layer.modules()):
+            continue  # hooks of others stay
+        forward = _decoder(layer)
+        if forward is not None and _decodes_equally(model, layer, forward):
+            within.update(layer.modules())
+        else:
+            forward = _part(layer)
+            if forward is None and layer is model.get_output_embeddings() and _is_linear(layer):
+                forward = layers.head(layer)
+            if forward is None or not _is_equal(layer, forward):
+                continue
+        yield layer, forward
+
+
+def _is_linear(layer: Any) -> bool:
     from torch import nn
 
+    return type(layer) is nn.Linear  # a quantised one is a kind of it
+
+
+def _part(layer: Any) -> layers.Forward | None:
+    """What may stand for a feed-forward or a norm layer."""
+    return layers.gated(layer) if _is_gated(layer) else _norm(layer)
+
+
+def _is_gated(layer: Any) -> bool:
     projections = [getattr(layer, f"{name}_proj", None) for name in ("gate", "up", "down")]
-    if all(type(p) is nn.Linear for p in projections) and callable(getattr(layer, "act_fn", None)):
-        return _gated(layer)
+    return all(map(_is_linear, projections)) and callable(getattr(layer, "act_fn", None))
+
+
+def _norm(layer: Any) -> layers.Forward | None:
     epsilon = getattr(layer, "variance_epsilon", getattr(layer, "eps", None))
     if "RMSNorm" in type(layer).__name__ and isinstance(epsilon, float):
-        return _rms_norm(layer, epsilon)
+        return layers.rms_norm(layer, epsilon)
     return None
 
 
-def _gated(layer: Any) -> Forward:
-    """down(act(gate(x)) * up(x)), a block of rows at a time."""
-    from torch import nn
-
-    in_place: Callable[[torch.Tensor], torch.Tensor] = layer.act_fn
-    if isinstance(layer.act_fn, nn.SiLU) or type(layer.act_fn).__name__ == "SiLUActivation":
-
-        def in_place(gate: torch.Tensor) -> torch.Tensor:
-            return nn.functional.silu(gate, inplace=True)
-
-    def forward(states: torch.Tensor) -> torch.Tensor:
-        rows = states.reshape(-1, states.shape[-1])
-        out = rows.new_empty(len(rows), layer.down_proj.out_features)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = rows[start : start + BLOCK_ROWS]
-            gate = in_place(layer.gate_proj(block))
-            gate.mul_(layer.up_proj(block))
-            out[start : start + BLOCK_ROWS] = layer.down_proj(gate)
-        return out.view(*states.shape[:-1], -1)
-
-    return forward
+def _decoder(layer: Any) -> layers.Forward | None:
+    """What may stand for a decoder layer, if it has the parts that are known and no others."""
+    if dict(layer.named_children()).keys() != DECODER_PARTS:
+        return None
+    attention = layer.self_attn
+    before, between = _norm(layer.input_layernorm), _norm(layer.post_attention_layernorm)
+    if (
+        dict(attention.named_children()).keys() != ATTENTION_PARTS
+        or not all(_is_linear(part) for part in attention.children())
+        or not all(hasattr(attention, name) for name in ("head_dim", "scaling", "layer_idx"))
+        or getattr(attention, "sliding_window", None) is not None
+        or not _is_gated(layer.mlp)
+        or before is None
+        or between is None
+    ):
+        return None
+    return layers.decoder(layer, before, between)
 
 
-def _rms_norm(layer: Any, epsilon: float) -> Forward:
-    import torch
-
-    def forward(states: torch.Tensor) -> torch.Tensor:
-        shape = (states.shape[-1],)
-        return torch.nn.functional.rms_norm(states, shape, layer.weight, epsilon)
-
-    return forward
-
-
-def _is_equal(layer: Any, forward: Forward) -> bool:
-    """Whether the layer and its replacement agree on a probe, to rounding."""
-    import torch
-
+def _is_equal(layer: Any, forward: layers.Forward) -> bool:
+    """Whether a layer and its replacement agree on a probe, to rounding."""
     weight = layer.weight if hasattr(layer, "weight") else layer.gate_proj.weight
-    generator = torch.Generator().manual_seed(0)
-    probe = torch.randn(1, 5, weight.shape[-1], generator=generator).to(weight)
-    with torch.inference_mode():
-        try:
-            torch.testing.assert_close(forward(probe), layer(probe))
-        except (AssertionError, TypeError, RuntimeError):
-            return False
-    return True
+    try:
+        return all(
+            _is_close(forward(probe), layer(probe))
+            for probe in (_probe(MANY, weight), _probe(3, weight))
+        )
+    except (TypeError, RuntimeError):
+        return False
+
+
+def _decodes_equally(model: Any, layer: Any, forward: layers.Forward) -> bool:
+    """Whether a decoder layer and its replacement agree: what they add, their keys and values."""
+    import torch
+    from transformers import DynamicCache
+
+    rotary = getattr(model.base_model, "rotary_emb", None)
+    if rotary is None:
+        return False
+    caches = (DynamicCache(), DynamicCache())
+    depths = torch.tensor([DEPTHS])
+    try:
+        for plan, here in ((TREE, depths[:, :MANY]), (STEP, depths[:, MANY:])):
+            states = _probe(here.shape[1], layer.self_attn.q_proj.weight)
+            added = []
+            for run, cache in zip((layer, forward), caches, strict=True):
+                out = run(
+                    states.clone(),
+                    attention_mask=None,
+                    position_ids=here,
+                    use_cache=True,
+                    position_embeddings=rotary(states, here),
+                    tree=plan,
+                    **{cache_argument(model): cache},
+                )
+                added.append(out - states)
+            if not _is_close(*added):
+                return False
+        index = layer.self_attn.layer_idx
+        own, other = (cache.layers[index] for cache in caches)
+        return _is_close(own.keys, other.keys) and _is_close(own.values, other.values)
+    except (TypeError, RuntimeError, AttributeError, IndexError, ValueError):
+        return False
+
+
+def _probe(rows: int, weight: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    generator = torch.Generator().manual_seed(rows)
+    return torch.randn(1, rows, weight.shape[-1], generator=generator).to(weight)
+
+
+def _is_close(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Equal to a few roundings of the largest value."""
+    import torch
+
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    bound = 1e-5 if one.dtype == torch.float32 else 2**-5
+    difference = (one.float() - other.float()).abs().max()
+    return bool(difference <= bound * other.float().abs().max())

@@ -8,12 +8,10 @@ read what the tree already holds while they follow a scored answer, and grow it 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.records import ContinuationScore
-from ncu_exp.scoring import attention
-from ncu_exp.scoring.attention import Piece, Plan
+from ncu_exp.scoring.attention import Piece, Plan, joined, tree_attention
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest
 from ncu_exp.scoring.forward import NonFiniteError, cache_argument, log_softmax, pick
@@ -78,7 +76,7 @@ def score_group(
     """
     import torch
 
-    with torch.inference_mode(), _tree_attention(model), fused(model):
+    with torch.inference_mode(), tree_attention(model), fused(model):
         grown = _GrownTree(model, group, chunk_tokens=chunk_tokens)
         scores = [_scores(grown, request, place=place) for place, request in enumerate(group)]
         greedy = _generate(grown, group, stop_ids=stop_ids)
@@ -87,28 +85,18 @@ def score_group(
     ]
 
 
-@contextmanager
-def _tree_attention(model: Any) -> Iterator[None]:
-    attention.register()
-    before = model.config._attn_implementation
-    model.set_attn_implementation(attention.NAME)
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(before)
-        attention.forget()
-
-
 class _GrownTree:
     """A tree in the model's cache, with log-probabilities behind the rows that were asked for."""
 
     def __init__(self, model: Any, group: Sequence[EncodedRequest], *, chunk_tokens: int) -> None:
-        from transformers import DynamicCache
+        from ncu_exp.scoring.room import roomy_cache
 
         self.model = model
-        self.cache = DynamicCache()
-        self.size = 0
         tree = build_tree(_sequences(group))
+        # The last token of an answer is not computed, and its first ones may stand in the tree.
+        steps = sum(max(0, request.request.max_new_tokens - 1) for request in group)
+        self.cache = roomy_cache(len(tree.tokens) + steps)
+        self.size = 0
         self.paths: list[list[tuple[int, ...]]] = []  # of each request, one per answer
         paths = iter(tree.paths)
         for request in group:
@@ -281,10 +269,4 @@ def _row_of_upcoming(
 
 def stretches(path: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """The rows of a path as stretches of consecutive rows."""
-    found: list[tuple[int, int]] = []
-    for row in path:
-        if found and found[-1][1] == row:
-            found[-1] = (found[-1][0], row + 1)
-        else:
-            found.append((row, row + 1))
-    return tuple(found)
+    return joined([(row, row + 1) for row in path])

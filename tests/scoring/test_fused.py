@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 import torch
 
-from ncu_exp.scoring import fused as room
+from ncu_exp.scoring import layers
+from ncu_exp.scoring.attention import Piece, Plan, tree_attention
 from ncu_exp.scoring.fused import fused, replacements
 from tests.tiny import tiny_model
 
 
-def names(model: Any) -> list[str]:
-    return sorted({type(layer).__name__ for layer, _ in replacements(model)})
+def names(model: Any) -> dict[str, int]:
+    return dict(Counter(type(layer).__name__ for layer, _ in replacements(model)))
+
+
+WHOLE = {"LlamaDecoderLayer": 2, "LlamaRMSNorm": 1, "Linear": 1}  # the last norm, and the head
 
 
 @pytest.mark.parametrize(
     ("architecture", "expected"),
     [
-        ("llama", ["LlamaMLP", "LlamaRMSNorm"]),
-        ("qwen2", ["Qwen2MLP", "Qwen2RMSNorm"]),
-        ("gemma", ["GemmaMLP"]),  # its norm multiplies by 1 + weight: the probe shows it
-        ("gpt2", []),
+        ("llama", WHOLE),
+        (
+            "qwen2",
+            {"Qwen2DecoderLayer": 2, "Qwen2RMSNorm": 1, "Linear": 1},
+        ),  # its q, k, v have a bias
+        # Its heads are normalised too: only parts of its layers are known.
+        ("qwen3", {"Qwen3MLP": 2, "Qwen3RMSNorm": 9, "Linear": 1}),
+        # Its norm multiplies by 1 + weight: the probe shows it.
+        ("gemma", {"GemmaMLP": 2, "Linear": 1}),
+        ("gpt2", {"Linear": 1}),
     ],
 )
-def test_what_is_replaced(architecture: str, expected: list[str]) -> None:
+def test_what_is_replaced(architecture: str, expected: dict[str, int]) -> None:
     model = tiny_model(architecture)
     if architecture == "gemma":
         for name, weight in model.named_parameters():
@@ -34,26 +45,74 @@ def test_what_is_replaced(architecture: str, expected: list[str]) -> None:
     assert names(model) == expected
 
 
+def test_a_layer_without_positions_is_not_taken_for_its_neighbour() -> None:
+    """SmolLM3 rotates in some layers and not in others, with the same parts in all of them."""
+    model = tiny_model("smollm3")
+    assert [layer.self_attn.use_rope for layer in model.model.layers] == [1, 0]
+    found = [layer for layer, _ in replacements(model)]
+    assert model.model.layers[0] in found
+    assert model.model.layers[1] not in found
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_every_layer_of_a_model_in_any_type_is_replaced(dtype: torch.dtype) -> None:
+    assert names(tiny_model("llama").to(dtype)) == WHOLE
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("block", [1, 3, 1024])
+@pytest.mark.parametrize("few", [0, 64])
+@pytest.mark.parametrize("architecture", ["llama", "gemma"])
 def test_a_replaced_layer_gives_what_the_layer_gives(
-    dtype: torch.dtype, block: int, monkeypatch: pytest.MonkeyPatch
+    architecture: str, dtype: torch.dtype, block: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "BLOCK_ROWS", block)
-    model = tiny_model("llama").to(dtype)
-    found = replacements(model)
-    assert len(found) == 2 + 5  # layers of each kind in a model of two
+    model = tiny_model(architecture).to(dtype)
+    found = [
+        (layer, forward)
+        for layer, forward in replacements(model)
+        if not type(layer).__name__.endswith("DecoderLayer")
+    ]
+    assert len(found) >= 2
+    monkeypatch.setattr(layers, "BLOCK_ROWS", block)
+    monkeypatch.setattr(layers, "FEW_ROWS", few)
     states = torch.randn(2, 7, 32, dtype=dtype)
     before = states.clone()
     with torch.inference_mode():
         for layer, forward in found:
             torch.testing.assert_close(forward(states), layer(states))
+            assert forward(states[:, :0]).shape == layer(states[:, :0]).shape
     assert torch.equal(states, before)
+
+
+@pytest.mark.parametrize("block", [1, 3, 1024])
+@pytest.mark.parametrize("few", [0, 64])
+@pytest.mark.parametrize("architecture", ["llama", "qwen2"])
+def test_a_model_of_replaced_layers_gives_what_the_model_gives(
+    architecture: str, block: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model(architecture)
+    for name, weight in model.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(weight)
+    replacements(model)
+    monkeypatch.setattr(layers, "BLOCK_ROWS", block)
+    monkeypatch.setattr(layers, "FEW_ROWS", few)
+    plan = Plan(0, (Piece(0, 5, ()), Piece(5, 7, ((0, 3),))))
+    given = {
+        "input_ids": torch.arange(7)[None],
+        "position_ids": torch.tensor([[*range(5), 3, 4]]),
+        "tree": plan,
+    }
+    with torch.inference_mode(), tree_attention(model):
+        expected = model(**given).logits
+        with fused(model):
+            found = model(**given).logits
+    torch.testing.assert_close(found, expected)
 
 
 def test_layers_are_replaced_within_and_whole_again_after() -> None:
     model = tiny_model("llama")
-    layer = model.model.layers[0].mlp
+    layer = model.model.layers[0]
 
     def break_off() -> None:
         with fused(model):
@@ -67,9 +126,13 @@ def test_layers_are_replaced_within_and_whole_again_after() -> None:
 
 def test_a_layer_with_a_hook_of_others_is_left_alone() -> None:
     model = tiny_model("llama")
-    layer = model.model.layers[0].mlp
-    layer.forward = layer.forward
-    assert layer not in [found for found, _ in replacements(model)]
+    hooked = model.model.layers[0].mlp
+    hooked.forward = hooked.forward
+    found = [layer for layer, _ in replacements(model)]
+    assert hooked not in found
+    assert model.model.layers[0] not in found
+    assert model.model.layers[0].input_layernorm in found
+    assert model.model.layers[1] in found
 
 
 def test_a_layer_that_only_looks_alike_is_left_alone() -> None:
@@ -78,4 +141,5 @@ def test_a_layer_that_only_looks_alike_is_left_alone() -> None:
     layer.__class__ = type("Halved", (type(layer),), {"forward": lambda self, x: x / 2})
     found = [layer for layer, _ in replacements(model)]
     assert layer not in found
-    assert model.model.layers[0].mlp in found
+    assert model.model.layers[1] not in found
+    assert model.model.layers[0] in found
