@@ -39,10 +39,30 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The pieces of one forward pass, covering its rows in order; `first` is its first row."""
+    """The pieces of one forward pass, covering its rows in order; `first` is its first row.
+
+    `asked` are the rows behind which logits are wanted, counted from the first; None for all.
+    """
 
     first: int
     pieces: tuple[Piece, ...]
+    asked: tuple[int, ...] | None = None
+
+    def of_asked(self) -> Plan:
+        """The plan of the asked rows alone: all of their ancestors stand in the cache."""
+        if self.asked is None:
+            return self
+        rows = [self.first + row for row in self.asked]
+        runs = iter(joined([(row, row + 1) for row in rows]))
+        pieces: list[Piece] = []
+        start, end = next(runs, (0, 0))
+        for piece in self.pieces:
+            while start < min(end, piece.end):
+                before = ((piece.start, start),) if start > piece.start else ()
+                last = min(end, piece.end)
+                pieces.append(Piece(start, last, joined((*piece.above, *before))))
+                start, end = (last, end) if last < end else next(runs, (0, 0))
+        return Plan(self.first, tuple(pieces))
 
 
 @contextmanager
@@ -102,6 +122,8 @@ def attend_by_segment(
 ) -> torch.Tensor:
     """Attention of each piece with its own kernel calls; key and value hold all rows so far.
 
+    The rows of the queries are those of the pieces, one after another.
+
     A piece of many rows is causal in itself and sees all that is above it: two calls, merged.
 
     Fewer key than query heads (grouped queries) are read as they are, without copies.
@@ -111,8 +133,10 @@ def attend_by_segment(
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     _, heads, rows, dim = query.shape
     out = query.new_empty((1, rows, heads, dim))
+    done = 0
     for piece in plan.pieces:
-        here = slice(piece.start - plan.first, piece.end - plan.first)
+        here = slice(done, done + piece.end - piece.start)
+        done = here.stop
         asked, place = query[:, :, here], out[:, here].transpose(1, 2)
         if piece.end - piece.start == 1:  # a step of an answer: it sees all of its path
             path = joined((*piece.above, (piece.start, piece.end)))

@@ -25,7 +25,8 @@ DECODER_PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernor
 ATTENTION_PARTS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 # The probe: enough rows for both kinds of products, in a tree of two branches; then a step.
 MANY = layers.FEW_ROWS + 8
-TREE = Plan(0, (Piece(0, 40, ()), Piece(40, MANY, ((0, 20),))))
+BRANCHES = (Piece(0, 40, ()), Piece(40, MANY, ((0, 20),)))
+ASKED = (0, 19, 20, 39, 40, 41, MANY - 1)
 STEP = Plan(
     MANY, (Piece(MANY, MANY + 1, ((0, 20), (40, 60))), Piece(MANY + 1, MANY + 3, ((0, 9),)))
 )
@@ -60,10 +61,11 @@ def replacements(model: Any) -> list[tuple[Any, layers.Forward]]:
 
 def _replacements(model: Any) -> Iterator[tuple[Any, layers.Forward]]:
     within: set[Any] = set()  # what a replaced decoder layer does not call
+    last = model.config.get_text_config().num_hidden_layers - 1
     for layer in model.modules():
         if layer in within or any("forward" in vars(part) for part in layer.modules()):
             continue  # hooks of others stay
-        forward = _decoder(layer)
+        forward = _decoder(layer, last=last)
         if forward is not None and _decodes_equally(model, layer, forward):
             within.update(layer.modules())
         else:
@@ -98,7 +100,7 @@ def _norm(layer: Any) -> layers.Forward | None:
     return None
 
 
-def _decoder(layer: Any) -> layers.Forward | None:
+def _decoder(layer: Any, *, last: int) -> layers.Forward | None:
     """What may stand for a decoder layer, if it has the parts that are known and no others."""
     if dict(layer.named_children()).keys() != DECODER_PARTS:
         return None
@@ -114,7 +116,7 @@ def _decoder(layer: Any) -> layers.Forward | None:
         or between is None
     ):
         return None
-    return layers.decoder(layer, before, between)
+    return layers.decoder(layer, before, between, is_last=attention.layer_idx == last)
 
 
 def _is_equal(layer: Any, forward: layers.Forward) -> bool:
@@ -137,30 +139,34 @@ def _decodes_equally(model: Any, layer: Any, forward: layers.Forward) -> bool:
     rotary = getattr(model.base_model, "rotary_emb", None)
     if rotary is None:
         return False
-    caches = (DynamicCache(), DynamicCache())
     depths = torch.tensor([DEPTHS])
+    index = layer.self_attn.layer_idx
     try:
-        for plan, here in ((TREE, depths[:, :MANY]), (STEP, depths[:, MANY:])):
-            states = _probe(here.shape[1], layer.self_attn.q_proj.weight)
-            added = []
-            for run, cache in zip((layer, forward), caches, strict=True):
-                out = run(
-                    states.clone(),
-                    attention_mask=None,
-                    position_ids=here,
-                    use_cache=True,
-                    position_embeddings=rotary(states, here),
-                    tree=plan,
-                    **{cache_argument(model): cache},
-                )
-                added.append(out - states)
-            if not _is_close(*added):
-                return False
-        index = layer.self_attn.layer_idx
-        own, other = (cache.layers[index] for cache in caches)
-        return _is_close(own.keys, other.keys) and _is_close(own.values, other.values)
+        for asked in (None, ASKED):
+            caches = (DynamicCache(), DynamicCache())
+            for plan in (Plan(0, BRANCHES, asked), STEP):
+                here = depths[:, :MANY] if plan.first == 0 else depths[:, MANY:]
+                rows = list(plan.asked or range(here.shape[1]))
+                states = _probe(here.shape[1], layer.self_attn.q_proj.weight)
+                added = []
+                for run, cache in zip((forward, layer), caches, strict=True):
+                    out = run(
+                        states.clone(),
+                        attention_mask=None,
+                        position_ids=here,
+                        use_cache=True,
+                        position_embeddings=rotary(states, here),
+                        tree=plan,
+                        **{cache_argument(model): cache},
+                    )
+                    added.append((out - states)[:, rows])
+                own, other = (cache.layers[index] for cache in caches)
+                pairs = ((*added,), (own.keys, other.keys), (own.values, other.values))
+                if not all(_is_close(one, expected) for one, expected in pairs):
+                    return False
     except (TypeError, RuntimeError, AttributeError, IndexError, ValueError):
         return False
+    return True
 
 
 def _probe(rows: int, weight: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ itself. For inference only: what is worked on in place has no gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.scoring.attention import Plan, attend_by_segment
@@ -108,16 +108,32 @@ def _gated_inner(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     return inner
 
 
-def decoder(layer: Any, norm_before: Forward, norm_between: Forward) -> Forward:
+def decoder(
+    layer: Any, norm_before: Forward, norm_between: Forward, *, is_last: bool = False
+) -> Forward:
     """x += o(attention(norm(x))); x += down(act(gate(norm(x))) * up(norm(x))).
 
-    The attention over a tree, with rotary positions.
-    For the one sequence of a tree (a batch of one). Works on its input in place: in a model that
-    is the output of the layer before, or what the embedding gave, which nobody asks for again.
+    The attention over a tree, with rotary positions; for its one sequence (a batch of one). Works
+    on its input in place: in a model that is the output of the layer before, or what the embedding
+    gave, which nobody asks for again. The last layer of a model leaves the rows as they are that
+    nobody asks for, when their keys and values are made.
     """
     attention, mlp = layer.self_attn, layer.mlp
     size = attention.head_dim
     inner = _gated_inner(mlp)
+
+    def project(
+        states: torch.Tensor, projections: Sequence[Any], cos: torch.Tensor, sin: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """Of each projection (rows, heads, size); those but the value are rotated."""
+        made = [states.new_empty(len(states), p.out_features // size, size) for p in projections]
+        for block in blocks(len(states)):
+            normed = norm_before(states[block])
+            for out, projection in zip(made, projections, strict=True):
+                out[block] = linear(normed, projection).view(-1, *out.shape[1:])
+                if projection is not attention.v_proj:
+                    rotate(out[block], cos[block], sin[block])
+        return made
 
     def forward(
         hidden_states: torch.Tensor,
@@ -128,24 +144,25 @@ def decoder(layer: Any, norm_before: Forward, norm_between: Forward) -> Forward:
     ) -> torch.Tensor:
         (states,) = hidden_states
         cos, sin = (part[0, :, None, : size // 2] for part in position_embeddings)
-        projections = (attention.q_proj, attention.k_proj, attention.v_proj)
-        query, key, value = asked = tuple(
-            states.new_empty(len(states), p.out_features // size, size) for p in projections
-        )
-        for block in blocks(len(states)):
-            normed = norm_before(states[block])
-            for out, projection in zip(asked, projections, strict=True):
-                out[block] = linear(normed, projection).view(-1, *out.shape[1:])
-            for out in (query, key):
-                rotate(out[block], cos[block], sin[block])
+        q, k, v = attention.q_proj, attention.k_proj, attention.v_proj
+        asked = list(tree.asked) if is_last and tree.asked is not None else None
+        if asked is None:
+            plan, rows = tree, states
+            query, key, value = project(states, (q, k, v), cos, sin)
+        else:
+            plan, rows = tree.of_asked(), states[asked]
+            key, value = project(states, (k, v), cos, sin)
+            (query,) = project(rows, (q,), cos[asked], sin[asked])
         cache: Any = kwargs.get("cache", kwargs.get("past_key_values"))
         keys, values = cache.update(_by_head(key), _by_head(value), attention.layer_idx)
         attended = attend_by_segment(
-            _by_head(query), keys, values, plan=tree, scale=attention.scaling
+            _by_head(query), keys, values, plan=plan, scale=attention.scaling
         ).flatten(2)[0]
-        for block in blocks(len(states)):
-            add_linear(states[block], attended[block], attention.o_proj)
-            add_linear(states[block], inner(norm_between(states[block])), mlp.down_proj)
+        for block in blocks(len(rows)):
+            add_linear(rows[block], attended[block], attention.o_proj)
+            add_linear(rows[block], inner(norm_between(rows[block])), mlp.down_proj)
+        if asked is not None:
+            states[asked] = rows
         return hidden_states
 
     return forward

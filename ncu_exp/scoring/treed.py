@@ -151,7 +151,7 @@ class _GrownTree:
             position_ids=torch.tensor([list(depths)], device=device),
             use_cache=True,
             logits_to_keep=torch.tensor(list(rows), dtype=torch.long, device=device),
-            tree=Plan(self.size, pieces),
+            tree=Plan(self.size, pieces, asked=tuple(rows)),
             **{cache_argument(self.model): self.cache},
         ).logits
         self.size += len(tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,6 +109,24 @@ def test_a_model_of_replaced_layers_gives_what_the_model_gives(
         with fused(model):
             found = model(**given).logits
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("asked", [(), (0,), (6,), (2, 3, 4, 5), tuple(range(7))])
+def test_the_last_layer_computes_what_is_asked_for(asked: tuple[int, ...]) -> None:
+    model = tiny_model("llama")
+    plan = Plan(0, (Piece(0, 5, ()), Piece(5, 7, ((0, 3),))))
+    given = {
+        "input_ids": torch.arange(7)[None],
+        "position_ids": torch.tensor([[*range(5), 3, 4]]),
+    }
+    rows = torch.tensor(asked, dtype=torch.long)
+    with torch.inference_mode(), tree_attention(model), fused(model):
+        whole = model(**given, tree=plan)
+        found = model(**given, tree=replace(plan, asked=asked), logits_to_keep=rows)
+    torch.testing.assert_close(found.logits, whole.logits[:, rows])
+    for one, other in zip(found.cache.layers, whole.cache.layers, strict=True):
+        torch.testing.assert_close(one.keys, other.keys)
+        torch.testing.assert_close(one.values, other.values)
 
 
 def test_layers_are_replaced_within_and_whole_again_after() -> None:

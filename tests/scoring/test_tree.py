@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ncu_exp.scoring.attention import Piece, Plan, visible_pairs
 from ncu_exp.scoring.tree import build_tree, count_rows, shared_length
 
 sequences = st.lists(st.lists(st.integers(0, 2), max_size=8).map(tuple), min_size=1, max_size=8)
@@ -62,3 +63,24 @@ def test_shared_length() -> None:
     assert shared_length((1, 2), (1, 2, 3)) == 2
     assert shared_length((), (1,)) == 0
     assert shared_length((1, 5), (1, 6)) == 1
+
+
+@given(st.data())
+def test_the_plan_of_asked_rows_sees_what_those_rows_see(data: st.DataObject) -> None:
+    sequences = data.draw(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1))
+    tree = build_tree([tuple(sequence) for sequence in sequences])
+    pieces = tuple(Piece(s.start, s.end, tuple(tree.ancestors(s))) for s in tree.segments)
+    rows = len(tree.tokens)
+    asked = sorted(data.draw(st.sets(st.integers(0, rows - 1))))
+    plan = Plan(0, pieces, tuple(asked)).of_asked()
+    found = [row for piece in plan.pieces for row in range(piece.start, piece.end)]
+    assert found == asked
+    whole = visible_pairs(Plan(0, pieces), rows, rows)
+    for piece in plan.pieces:
+        for row in range(piece.start, piece.end):
+            seen = {
+                r
+                for start, end in (*piece.above, (piece.start, row + 1))
+                for r in range(start, end)
+            }
+            assert seen == set(whole[row].nonzero()[:, 0].tolist())
