@@ -62,12 +62,17 @@ def make_workload(overrides: Sequence[str]) -> Workload:
     from ncu_exp.asking import asked_conditions, build_requests
     from ncu_exp.data.corpora import load_items
     from ncu_exp.perturb.audit import build_arms
+    from ncu_exp.perturb.policies import make_perturb
     from ncu_exp.scoring.encoding import encode_request, prompt_text
 
     config = compose(overrides)
     opened = open_engine(config, cache_dir=Path(config.cache.dir).expanduser()).opened
     items = load_items(config.dataset).items
-    arms, _ = build_arms(items, asked_conditions(config.condition.names), config.perturb)
+    conditions, perturb = (
+        asked_conditions(config.condition.names),
+        make_perturb(items, config.perturb),
+    )
+    arms, _ = build_arms(items, conditions, config.perturb, perturb=perturb)
     built = build_requests(items, arms, config)
     encoded = [encode_request(opened.tokenizer, request) for request in built]
     fitting = [e for e in encoded if opened.window is None or e.length <= opened.window]

@@ -75,7 +75,8 @@ class PromptStyle(Enum):
 
 
 class Policy(Enum):
-    faker = "faker"
+    faker = "faker"  # an invented answer of the same type
+    corpus = "corpus"  # another item's answer of the same type
 
 
 class Position(Enum):
@@ -163,6 +164,7 @@ class PerturbConfig:
     spacy_model: str = MISSING
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     distractor: DistractorConfig = field(default_factory=DistractorConfig)
+    path: str | None = None  # a frozen set: tables/perturbations.parquet of an earlier run
 
 
 @dataclass

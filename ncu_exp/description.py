@@ -52,6 +52,7 @@ def run_params(config: Config, job: JobContext) -> dict[str, Any]:
         "dataset.context": config.dataset.context.value,
         "perturb.policy": config.perturb.policy.value,
         "perturb.seed": config.perturb.seed,
+        "perturb.path": config.perturb.path,
         "score.numerics": config.score.numerics.value,
         "score.max_new_tokens": config.score.max_new_tokens,
         "latency.items": config.latency.items,

@@ -11,6 +11,7 @@ from ncu_exp.asking import Asked, asked_conditions, asking, build_requests
 from ncu_exp.config import Config
 from ncu_exp.description import JobContext, engine_facts, run_name, run_params, run_tags
 from ncu_exp.errors import ModelError, UserError
+from ncu_exp.records import Condition
 from ncu_exp.scoring.engine import EngineHolder, EnginePlan, plan_engine
 
 if TYPE_CHECKING:
@@ -113,13 +114,16 @@ def _ask_all(
 ) -> Asked:
     """Ask for every item, a block at a time, so that memory does not grow with their number."""
     from ncu_exp.perturb.audit import build_arms
+    from ncu_exp.perturb.policies import make_perturb
 
     conditions = asked_conditions(config.condition.names)
+    is_perturbed = Condition.adversarial in conditions
+    perturb = make_perturb(loaded.items, config.perturb) if is_perturbed else None
     arms_of_all = len(loaded.items) * len(conditions)
     with asking(config, plan, run=run, engines=engines, arms=arms_of_all) as asker:
         for first in range(0, len(loaded.items), BLOCK_ITEMS):
             items = loaded.items[first : first + BLOCK_ITEMS]
-            arms, perturbations = build_arms(items, conditions, config.perturb)
+            arms, perturbations = build_arms(items, conditions, config.perturb, perturb=perturb)
             requests = build_requests(items, arms, config)
             scores = asker.ask(requests, excluded=len(arms) - len(requests))
             results.add(items, arms, perturbations=perturbations, scores=scores)

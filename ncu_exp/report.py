@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.records import (
@@ -26,10 +27,12 @@ from ncu_exp.stats import Metric
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Template
 
     from ncu_exp.config import MetricsConfig
 
-SHOWN_ITEMS = 200
+SHOWN_ITEMS = 200  # in the report itself
+PAGED_ITEMS = 10_000  # about so many in pages beside it, of some 10 kB each
 _SHOWN_REASONS = 30
 _AROUND = 240  # characters of context kept on either side of a replaced span
 
@@ -107,25 +110,17 @@ def render_report(
     figures: Mapping[str, bytes],
     header: Mapping[str, str],
     settings: MetricsConfig,
+    pages: Sequence[str] = (),
+    paged_items: int = 0,
 ) -> str:
     """The page as HTML text.
 
     `table` is that of `tables.items_table`, or what `tables.read_measured` keeps of it; `figures`
     PNG bytes by name, `header` the facts of the run (model, dataset, precision, prompt, time,
-    versions) in the order to be shown.
+    versions) in the order to be shown; `pages` the places of the pages of the first `paged_items`.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    engine = Environment(
-        loader=PackageLoader("ncu_exp", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    engine.filters["number"] = _number
     by_name = {metric.name: metric for metric in metrics}
-    return engine.get_template("report.html.j2").render(
+    return _template("report.html.j2").render(
         header=header,
         settings=settings,
         headline=_headline(by_name, settings=settings),
@@ -138,7 +133,29 @@ def render_report(
         losses=_losses(table),
         item_count=item_count,
         items=_item_views(examples),
+        pages=pages,
+        paged_items=paged_items,
     )
+
+
+def render_items(examples: Examples, *, title: str) -> str:
+    """A page of items alone, as the report shows them."""
+    return _template("items.html.j2").render(title=title, items=_item_views(examples))
+
+
+@lru_cache(maxsize=2)
+def _template(name: str) -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    engine = Environment(
+        loader=PackageLoader("ncu_exp", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    engine.filters["number"] = _number
+    return engine.get_template(name)
 
 
 def pieces_of(perturbation: Perturbation) -> tuple[list[Piece], list[Piece]]:

@@ -39,8 +39,8 @@ class ResultsWriter:
     """
 
     def __init__(self, folder: Path, loaded: LoadedItems, config: Config) -> None:
-        from ncu_exp.perturb.audit import perturbation_schema
         from ncu_exp.perturb.digests import ContextDigests
+        from ncu_exp.perturb.table import perturbation_schema
         from ncu_exp.report import chosen_examples
         from ncu_exp.tables import ParquetAppender, parquet_schema
 
@@ -50,8 +50,11 @@ class ResultsWriter:
         self._tables = folder / "tables"
         self._tables.mkdir(parents=True, exist_ok=True)
         self._rows = ParquetAppender(self._tables / "items.parquet", parquet_schema())
-        self._audit = ParquetAppender(self._tables / "perturbations.parquet", perturbation_schema())
+        audit = perturbation_schema(spacy_model=config.perturb.spacy_model)
+        self._audit = ParquetAppender(self._tables / "perturbations.parquet", audit)
         self._shown = chosen_examples(item.item_id for item in loaded.items)
+        self._added = self._paged = 0  # items
+        self._pages: list[str] = []  # where the report has no room for all items
         self._examples: list[Item] = []
         self._perturbations: list[Perturbation] = []  # of the examples
 
@@ -74,7 +77,7 @@ class ResultsWriter:
         """Write the rows of a block of items, all of their arms together."""
         import pandas as pd
 
-        from ncu_exp.perturb.audit import PERTURBATION_COLUMNS, perturbation_rows
+        from ncu_exp.perturb.table import PERTURBATION_COLUMNS, perturbation_rows
         from ncu_exp.tables import items_table
 
         self.digests.add(arms, perturbations)
@@ -88,8 +91,26 @@ class ResultsWriter:
                 perturbation_rows(perturbations), columns=list(PERTURBATION_COLUMNS)
             )
             self._audit.append(audit)
+        self._write_page(items, table, perturbations)
         self._examples += [item for item in items if item.item_id in self._shown]
         self._perturbations += [p for p in perturbations if p.item_id in self._shown]
+
+    def _write_page(
+        self, items: Sequence[Item], table: pd.DataFrame, perturbations: Sequence[Perturbation]
+    ) -> None:
+        from ncu_exp.report import PAGED_ITEMS, SHOWN_ITEMS, Examples, render_items
+
+        first = self._added + 1
+        self._added += len(items)
+        if len(self._loaded.items) <= SHOWN_ITEMS or first > PAGED_ITEMS:
+            return
+        page = f"items/{first:05}-{self._added:05}.html"
+        title = f"Items {first:,} to {self._added:,} of {len(self._loaded.items):,}"
+        (self.folder / page).parent.mkdir(exist_ok=True)
+        examples = Examples(items, table, perturbations)
+        _write_text(self.folder / page, render_items(examples, title=title))
+        self._pages.append(page)
+        self._paged = self._added
 
     def finish(self, probes: Sequence[LatencyProbe], facts: Mapping[str, str]) -> list[Metric]:
         """Close the tables, and write configuration, metrics' figures and report beside them.
@@ -151,6 +172,8 @@ class ResultsWriter:
             figures=pictures,
             header=self._header(facts),
             settings=settings,
+            pages=self._pages,
+            paged_items=self._paged,
         )
         _write_text(self.folder / "report.html", report)
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
-from ncu_exp import asking, experiment
+from ncu_exp import asking, experiment, report
 from ncu_exp.asking import asked_conditions, latency_requests
-from ncu_exp.config import Config, Numerics
+from ncu_exp.config import Config, Numerics, Policy
 from ncu_exp.description import JobContext, run_name
 from ncu_exp.errors import DataError, ModelError
 from ncu_exp.experiment import run_job
@@ -142,6 +142,46 @@ def test_the_size_of_the_blocks_changes_no_result(
             tables[0].drop(columns=["token_ids", "token_logprobs"]),
             atol=1e-4,  # other neighbours, other rounding
         )
+
+
+def test_where_the_report_has_no_room_every_item_has_a_page(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "SHOWN_ITEMS", 1)
+    monkeypatch.setattr(report, "PAGED_ITEMS", 3)
+    monkeypatch.setattr(experiment, "BLOCK_ITEMS", 1)
+    run(config, tmp_path)
+    results = tmp_path / "results"
+    pages = sorted(path.name for path in (results / "items").iterdir())
+    assert pages == ["00001-00001.html", "00002-00002.html", "00003-00003.html"]
+    audit = pd.read_parquet(results / "tables" / "perturbations.parquet")
+    for page, row in zip(pages, audit.to_dict("records"), strict=False):
+        text = (results / "items" / page).read_text("utf-8")
+        assert f">{row['item_id']}</span>" in text
+        assert (f"Fabricated answer: {row['fabricated']} " in text) is row["ok"]
+    told = (results / "report.html").read_text("utf-8")
+    assert all(f'href="items/{page}"' in told for page in pages)
+    assert "The first 3 items" in told
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_frozen_set_gives_the_run_that_it_came_from(
+    policy: Policy, config: Config, tmp_path: Path
+) -> None:
+    config.dataset.limit = 20
+    config.perturb.policy = policy
+    run(config, tmp_path / "first")
+    tags = last_run(config).data.tags
+    tables = tmp_path / "first" / "results" / "tables"
+    assert set(pd.read_parquet(tables / "perturbations.parquet")["policy"]) == {policy.value}
+    config.perturb.path = str(tables / "perturbations.parquet")
+    config.perturb.policy, config.perturb.seed = Policy.faker, 7
+    run(config, tmp_path / "second")
+    assert last_run(config).data.tags["perturbation_sha256"] == tags["perturbation_sha256"]
+    assert last_run(config).data.params["perturb.path"] == config.perturb.path
+    again = tmp_path / "second" / "results" / "tables"
+    for name in ("items", "perturbations"):
+        assert (again / f"{name}.parquet").read_bytes() == (tables / f"{name}.parquet").read_bytes()
 
 
 def test_a_failing_job_leaves_a_failed_run(config: Config, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,14 @@ from hypothesis import strategies as st
 from ncu_exp.figures import all_figures, to_png
 from ncu_exp.metrics import aggregate, latency_metrics
 from ncu_exp.records import AnswerType, Condition, Passage, Perturbation, Score, Span
-from ncu_exp.report import SHOWN_ITEMS, Examples, chosen_examples, pieces_of, render_report
+from ncu_exp.report import (
+    SHOWN_ITEMS,
+    Examples,
+    chosen_examples,
+    pieces_of,
+    render_items,
+    render_report,
+)
 from ncu_exp.tables import items_table
 from tests.synthetic import FOUR, SETTINGS, Run, arm, item, perturbation, run, score
 
@@ -54,7 +62,9 @@ class Page(HTMLParser):
             self.marked.append(data)
 
 
-def report(made: Run, *, header: dict[str, str] = HEADER, pictures: bool = False) -> str:
+def report(
+    made: Run, *, header: dict[str, str] = HEADER, pictures: bool = False, **more: Any
+) -> str:
     table = items_table(made.items, made.arms, scores=made.scores, settings=SETTINGS)
     metrics = aggregate(table, settings=SETTINGS) + latency_metrics(made.probes)
     figures = {}
@@ -74,6 +84,7 @@ def report(made: Run, *, header: dict[str, str] = HEADER, pictures: bool = False
         figures=figures,
         header=header,
         settings=SETTINGS,
+        **more,
     )
 
 
@@ -213,6 +224,28 @@ def test_of_many_items_the_same_ones_are_shown_for_every_model() -> None:
     ids = [f"i{k:04}" for k in range(SHOWN_ITEMS + 40)]
     by_hash = sorted(ids, key=lambda item_id: hashlib.sha256(item_id.encode()).digest())
     assert shown[0] == shown[1] == sorted(by_hash[:SHOWN_ITEMS])
+
+
+def test_a_page_of_items_shows_them_as_the_report_does(full: str) -> None:
+    made = run(24)
+    table = items_table(made.items, made.arms, scores=made.scores, settings=SETTINGS)
+    html = render_items(Examples(made.items, table, made.perturbations), title="Items 1 to 24")
+    page = Page(html)
+    assert page.tags[0] == "html"
+    assert "Items 1 to 24" in page.text
+    assert ("href", "../report.html") in page.attributes
+    assert page.marked == Page(full).marked
+    start, end = html.index("<details>"), html.rindex("</details>")
+    assert html[start:end] in full
+
+
+def test_the_report_names_the_pages_of_items() -> None:
+    pages = ["items/00001-00002.html", "items/00003-00004.html"]
+    one = Page(report(run(4), pages=pages, paged_items=4))
+    assert [("href", page) in one.attributes for page in pages] == [True, True]
+    assert "All items, in pages beside this one: 00001-00002 · 00003-00004" in one.text
+    some = Page(report(run(9), pages=pages, paged_items=4))
+    assert "The first 4 items, in pages beside this one (the rest" in some.text
 
 
 def test_long_contexts_are_cut_between_the_marks() -> None:

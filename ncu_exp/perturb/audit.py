@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ncu_exp.config import PerturbConfig
+from ncu_exp.perturb.borrow import Pool
 from ncu_exp.perturb.entities import answer_type, natural_core
 from ncu_exp.perturb.fabricate import fabricate, is_clause
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.inventors import Fabrication, is_numeric, searched_answers
 from ncu_exp.perturb.mentions import Mention, find_inside_words, find_lookalikes, find_mentions
+from ncu_exp.perturb.reasons import reason
 from ncu_exp.perturb.residue import telling_residue
 from ncu_exp.perturb.substitute import agree, as_asked, substitute
 from ncu_exp.perturb.surround import distractor_context, irrelevant_context, noise_context
@@ -22,51 +23,26 @@ from ncu_exp.records import (
     Condition,
     Item,
     Perturbation,
-    Span,
     render_passages,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-# Why an item has no context under a condition: a code, and what it means.
-REASONS = {
-    "no_context": "the item has no gold passage",
-    "yes_no_answer": "the answer is yes or no: nothing to put in its place",
-    "answer_has_no_word_character": "the answer holds no letter and no digit to search for",
-    "answer_not_in_context": "neither the answer nor an alias stands in the gold passages",
-    "substring_only": "the answer stands in the gold passages inside longer words only",
-    "lookalike_only": "the answer stands in the gold passages in another case only",
-    "only_other_kind_in_context": "the gold passages hold only an alias of another kind",
-    "answer_is_a_clause": "the answer is a clause: no name, number or term to be replaced",
-    "answer_in_question": "what would be replaced stands in the question too",
-    "no_fabricated_answer": "every drawn answer collides with the item or has no words to change",
-    "answer_left_in_context": "an answer would be left: it looks like another word there",
-    "no_distractor_passages": "the corpus gives the item no other passages",
-    "no_filler": "every sentence of the filler mentions something of the item",
-}
-
-
-def reason(code: str) -> str:
-    """The reason as it stands in tables: the code and its meaning."""
-    return f"{code}: {REASONS[code]}"
-
-
-def perturb_item(item: Item, config: PerturbConfig) -> Perturbation:
+def perturb_item(item: Item, config: PerturbConfig, *, pool: Pool | None = None) -> Perturbation:
     """The adversarial context of an item, or the reason why it has none.
 
-    It depends on (item, policy, seed) alone. Raises PerturbationError where the tagger is needed
-    and not installed.
+    It depends on (item, policy, seed) alone, and where the policy borrows on the pool, which has to
+    hold the item. Raises PerturbationError where the tagger is needed and not installed.
     """
     context = render_passages(item.gold_passages)
-    kind = answer_type(item, spacy_model=config.spacy_model)
+    kind = pool.type_of(item) if pool else answer_type(item, spacy_model=config.spacy_model)
     mentions = find_mentions(context, searched_answers(item))
     code = _obstacle(item, context, kind, mentions)
     if code:
         return _excluded(item, config, kind, context, code)
-    fabrication = fabricate(item, kind, seed=config.seed)
+    fabrication = fabricate(item, kind, seed=config.seed, pool=pool)
     if fabrication is None:
-        return _excluded(item, config, kind, context, "no_fabricated_answer")
+        code = "no_answer_to_borrow" if pool else "no_fabricated_answer"
+        return _excluded(item, config, kind, context, code)
     fabrication = as_asked(fabrication, mentions)
     perturbed, spans = substitute(context, mentions, fabrication, question=item.question)
     left = find_lookalikes(perturbed, item.answers)
@@ -152,19 +128,25 @@ def fabricated_answer(item: Item, fabrication: Fabrication) -> str:
 
 
 def build_arms(
-    items: Sequence[Item], conditions: Sequence[Condition], config: PerturbConfig
+    items: Sequence[Item],
+    conditions: Sequence[Condition],
+    config: PerturbConfig,
+    *,
+    perturb: Callable[[Item], Perturbation] | None = None,
 ) -> tuple[list[Arm], list[Perturbation]]:
     """The arms of every item under every condition, item by item, and the audit rows.
 
     There are audit rows where `adversarial` is among the conditions: one per item, `ok` or not.
+    `perturb` gives them, by default `perturb_item`.
     Raises PerturbationError where the tagger is needed and not installed.
     """
+    perturb = perturb or partial(perturb_item, config=config)
     arms: list[Arm] = []
     perturbations: list[Perturbation] = []
     for item in items:
         for condition in conditions:
             if condition is Condition.adversarial:
-                perturbation = perturb_item(item, config)
+                perturbation = perturb(item)
                 perturbations.append(perturbation)
                 arms.append(_adversarial_arm(perturbation))
             else:
@@ -202,66 +184,3 @@ def _plain_arm(item: Item, condition: Condition, config: PerturbConfig) -> Arm:
     if context is None:
         return Arm(item.item_id, condition, None, ok=False, reason=reason(why))
     return Arm(item.item_id, condition, context)
-
-
-# --- the set as a table -------------------------------------------------------------------------
-
-
-PERTURBATION_COLUMNS = (
-    "item_id",
-    "policy",
-    "seed",
-    "entity_type",
-    "answer",
-    "fabricated",
-    "spans",
-    "context_sha256",
-    "residue",
-    "ok",
-    "reason",
-    "original",
-    "perturbed",
-)
-
-
-def perturbation_schema() -> pa.Schema:
-    """The Arrow schema of `tables/perturbations.parquet`."""
-    import pyarrow as pa
-
-    types = {"seed": pa.int64(), "ok": pa.bool_()}
-    return pa.schema([(name, types.get(name, pa.string())) for name in PERTURBATION_COLUMNS])
-
-
-def perturbation_rows(perturbations: Iterable[Perturbation]) -> list[dict[str, object]]:
-    """The audit as rows of `tables/perturbations.parquet`; spans and residue are JSON texts."""
-    return [
-        {
-            "item_id": p.item_id,
-            "policy": p.policy,
-            "seed": p.seed,
-            "entity_type": p.entity_type.value,
-            "answer": p.answer,
-            "fabricated": p.fabricated,
-            "spans": _json([_span_row(span) for span in p.spans]),
-            "context_sha256": p.context_sha256,
-            "residue": _json(list(p.residue)),
-            "ok": p.ok,
-            "reason": p.reason,
-            "original": p.original,
-            "perturbed": p.perturbed,
-        }
-        for p in perturbations
-    ]
-
-
-def _span_row(span: Span) -> dict[str, object]:
-    return {
-        "start": span.start,
-        "end": span.end,
-        "original": span.original,
-        "replacement": span.replacement,
-    }
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

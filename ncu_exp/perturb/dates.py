@@ -63,6 +63,40 @@ def draw_date_shift(rng: random.Random, answer: str) -> DateShift:
     )
 
 
+def date_parts(text: str) -> dict[str, int] | None:
+    """The year, month and day that a date tells, by name; None for what is not just one date.
+
+    Months count from 1. Seasons, decades, centuries, eras and weekdays are not such dates.
+    """
+    has_month = re.search(rf"\b{MONTH}\b", text) is not None
+    found: dict[str, int] = {}
+    for match in _TOKEN.finditer(text):
+        kind, token = str(match.lastgroup), match.group()
+        if kind == "day" and not has_month:
+            continue
+        if kind not in ("year", "month", "day") or kind in found:
+            return None
+        found[kind] = _month(token) if kind == "month" else int(re.sub(r"\D", "", token))
+    return found if "year" in found else None
+
+
+def _month(token: str) -> int:
+    return 1 + next(i for i, month in enumerate(_MONTHS) if month.startswith(token[:3]))
+
+
+def move_to(old: str, new: str) -> DateShift:
+    """The change that makes one date of another, as far as the other tells; for `date_parts`."""
+    start, end = date_parts(old) or {}, date_parts(new) or {}
+    by = {part: end.get(part, start[part]) - start[part] for part in start}
+    return DateShift(
+        years=by.get("year", 0),
+        decades=0,
+        months=by.get("month", 0) % 12,
+        weekdays=0,
+        days=by.get("day", 0),
+    )
+
+
 def shift_date(text: str, shift: DateShift) -> str:
     """The text with every part of a date in it changed, its format kept.
 
@@ -126,8 +160,7 @@ def _shift_era(token: str, shift: DateShift) -> str:
 
 
 def _shift_month(token: str, shift: DateShift) -> str:
-    place = next(i for i, month in enumerate(_MONTHS) if month.startswith(token[:3]))
-    month = _MONTHS[(place + shift.months) % 12]
+    month = _MONTHS[(_month(token) - 1 + shift.months) % 12]
     return month if token in _MONTHS else month[:3]
 
 

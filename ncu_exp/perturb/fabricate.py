@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
+from ncu_exp.config import Policy
 from ncu_exp.perturb import terms
+from ncu_exp.perturb.borrow import Pool, borrowed
 from ncu_exp.perturb.dates import draw_date_shift, shift_date
 from ncu_exp.perturb.draws import Draws, rng_for
 from ncu_exp.perturb.entities import natural_core
@@ -28,7 +31,6 @@ from ncu_exp.perturb.words import folded_words, is_significant, significant_word
 from ncu_exp.records import AnswerType, Item, render_passages
 
 _TRIES = 200  # draws until an item counts as one that nothing can be fabricated for
-_NUMERIC_INVENTORS = (invent_number, invent_date, invent_mixed)
 
 
 def is_clause(item: Item, entity_type: AnswerType) -> bool:
@@ -39,22 +41,30 @@ def is_clause(item: Item, entity_type: AnswerType) -> bool:
     return form.lead == "to" or terms.is_clause(core)
 
 
-def fabricate(item: Item, entity_type: AnswerType, *, seed: int) -> Fabrication | None:
-    """Invent an answer of the type, seeded by (seed, item id).
+def fabricate(
+    item: Item, entity_type: AnswerType, *, seed: int, pool: Pool | None = None
+) -> Fabrication | None:
+    """Invent an answer of the type, or borrow one from the pool, seeded by (seed, item id).
 
     It shares no significant word with the answer or an alias and is mentioned neither in the
     question nor in any passage. None where no draw out of many is free of that.
     """
     if not natural_core(item):
         return None
-    draws = Draws(rng_for(seed, item.item_id, "faker", entity_type.value))
-    invent = _inventor(item, entity_type)
-    is_free = _numbers_free(item) if invent in _NUMERIC_INVENTORS else _words_free(item)
-    for _ in range(_TRIES):
-        made = invent(item, draws)
-        if is_free(made):
+    policy = Policy.faker if pool is None else Policy.corpus
+    draws = Draws(rng_for(seed, item.item_id, policy.value, entity_type.value))
+    found = _invented(item, entity_type, draws) if pool is None else borrowed(item, pool, draws)
+    are_numbers_free, are_words_free = _numbers_free(item), _words_free(item)
+    for made in islice(found, _TRIES):
+        if (are_numbers_free if made.is_numeric else are_words_free)(made):
             return made
     return None
+
+
+def _invented(item: Item, entity_type: AnswerType, draws: Draws) -> Iterator[Fabrication]:
+    invent = _inventor(item, entity_type)
+    while True:
+        yield invent(item, draws)
 
 
 def _inventor(item: Item, entity_type: AnswerType) -> Inventor:

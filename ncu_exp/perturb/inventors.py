@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncu_exp.perturb import people, terms, things
@@ -61,21 +61,22 @@ Inventor = Callable[[Item, Draws], Fabrication]
 def invent_number(item: Item, draws: Draws) -> Fabrication:
     """Another number, in the same format and unit."""
     shift = draw_number_shift(draws.rng)
-    return _shifted(item, draws, lambda text: shift_numbers(text, shift))
+    return shifted(item, draws, lambda text: shift_numbers(text, shift))
 
 
 def invent_date(item: Item, draws: Draws) -> Fabrication:
     """Another date, in the same format."""
     shift = draw_date_shift(draws.rng, item.answer)
-    return _shifted(item, draws, lambda text: shift_date(text, shift))
+    return shifted(item, draws, lambda text: shift_date(text, shift))
 
 
 def invent_mixed(item: Item, draws: Draws) -> Fabrication:
     """A term with a number in it ("Category 4"): another number, the same term."""
-    return _shifted(item, draws, terms.draw_shift(draws.rng, item.answer))
+    return shifted(item, draws, terms.draw_shift(draws.rng, item.answer))
 
 
-def _shifted(item: Item, draws: Draws, change: Callable[[str], str]) -> Fabrication:
+def shifted(item: Item, draws: Draws, change: Callable[[str], str]) -> Fabrication:
+    """What a change of its numbers or dates makes of the answer, and of each alias."""
     new = change(natural_core(item))
     spellings = {}
     for answer in searched_answers(item)[1:]:
@@ -97,23 +98,41 @@ def _any_name(core: str, draws: Draws) -> str:
 
 
 def _invent_person(item: Item, draws: Draws) -> Fabrication:
-    core, ending = _possessive(natural_core(item))
-    pieces, joiners = people.split_people(core)
-    true = [name for name in map(people.parse_name, pieces) if name is not None]
-    if len(true) != len(pieces):
+    true = people_of(natural_core(item))
+    if not true:
         return invent_other(item, draws)
-    context = render_passages(item.gold_passages)
+    context = render_passages(item.gold_passages)[:4000]
     asks_given = _GIVEN_NAME_QUESTION.search(item.question) is not None
     made = [
         people.invent_name(
-            name, draws, gender=people.guess_gender(name, context[:4000]), asks_given=asks_given
+            name, draws, gender=people.guess_gender(name, context), asks_given=asks_given
         )
         for name in true
     ]
+    given = draws.first_name(people.guess_gender(true[0], context))
+    return rename_people(item, made, given=given, numbers=numeric_spellings(item, draws))
+
+
+def people_of(core: str) -> list[people.Name]:
+    """The names that the answer consists of; none where a piece of it is no name."""
+    names = [people.parse_name(piece) for piece in people.split_people(core)[0]]
+    return [name for name in names if name] if all(names) else []
+
+
+def rename_people(
+    item: Item, made: Sequence[people.Name], *, given: str, numbers: Mapping[str, str]
+) -> Fabrication:
+    """Other names for the people of the answer, one for each, and for all that is short for them.
+
+    `given` is put before a single name where an alias has more; `numbers` are the spellings of
+    aliases that are numbers.
+    """
+    core, ending = _possessive(natural_core(item))
+    _, joiners = people.split_people(core)
+    context = render_passages(item.gold_passages)
     full = "".join(a + b for a, b in zip((n.full for n in made), (*joiners, ""), strict=True))
     spellings = {item.answer: full + ending}
-    given = draws.first_name(people.guess_gender(true[0], context[:4000]))
-    pairs = list(zip(true, made, strict=True))
+    pairs = list(zip(people_of(core), made, strict=True))
     for alias in item.aliases:
         bare = answer_form(alias).core
         for old, new in pairs:
@@ -131,9 +150,7 @@ def _invent_person(item: Item, draws: Draws) -> Fabrication:
         ShortForm(name, made[0].parts[-1], is_ambiguous=True) for name in _alias_surnames(item)
     ]
     drawn = " ".join(part for name in made for part in name.parts)
-    return Fabrication(
-        full + ending, spellings | _numeric_spellings(item, draws), tuple(parts), drawn
-    )
+    return Fabrication(full + ending, {**spellings, **numbers}, tuple(parts), drawn)
 
 
 def _name_parts(old: people.Name, new: people.Name) -> list[ShortForm]:
@@ -154,21 +171,32 @@ def _alias_surnames(item: Item) -> list[str]:
 
 
 def _invent_place(item: Item, draws: Draws) -> Fabrication:
+    made = things.invent_place(natural_core(item), draws)
+    return rename_place(item, made, numbers=numeric_spellings(item, draws))
+
+
+def rename_place(item: Item, made: str, *, numbers: Mapping[str, str]) -> Fabrication:
+    """Another place; of "town, state" each part stands alone for its own."""
     core = natural_core(item)
-    made = things.invent_place(core, draws)
     old, new = re.split(r",\s+", core), re.split(r",\s+", made)
     if len(old) != len(new) or len(old) == 1:
-        return _named(item, core, made, draws)
+        return rename(item, made, numbers=numbers)
     by_part = dict(zip(map(fold_text, old), new, strict=True))
     spellings = {a: by_part[fold_text(a)] for a in item.aliases if fold_text(a) in by_part}
     parts = tuple(ShortForm(a, b) for a, b in zip(old, new, strict=True))
-    return Fabrication(made, spellings | _numeric_spellings(item, draws), parts, drawn=made)
+    return Fabrication(made, {**spellings, **numbers}, parts, drawn=made)
 
 
 def _invent_organization(item: Item, draws: Draws) -> Fabrication:
-    core, ending = _possessive(natural_core(item))
+    core, _ = _possessive(natural_core(item))
     made = things.invent_organization(core, draws, question=item.question)
-    named = _named(item, core, made, draws)
+    return rename_organization(item, made, numbers=numeric_spellings(item, draws))
+
+
+def rename_organization(item: Item, made: str, *, numbers: Mapping[str, str]) -> Fabrication:
+    """Another organisation, with what is short for both: acronyms, a team's own name."""
+    core, ending = _possessive(natural_core(item))
+    named = rename(item, made, numbers=numbers)
     short, new_short = things.acronym(core), things.acronym(made) or made
     spellings = {a: new_short for a in item.aliases if a.replace(".", "") == short != core}
     parts = [*named.parts, *_organization_parts(core, made)]
@@ -192,24 +220,27 @@ def _organization_parts(core: str, made: str) -> list[ShortForm]:
 
 def _invent_work(item: Item, draws: Draws) -> Fabrication:
     made = things.invent_work(natural_core(item), draws)
-    return Fabrication(made, _numeric_spellings(item, draws), drawn=made)
+    return Fabrication(made, numeric_spellings(item, draws), drawn=made)
 
 
 def _invent_event(item: Item, draws: Draws) -> Fabrication:
-    core = natural_core(item)
-    return _named(item, core, things.invent_event(core, draws), draws)
+    made = things.invent_event(natural_core(item), draws)
+    return rename(item, made, numbers=numeric_spellings(item, draws))
 
 
-def _named(item: Item, core: str, made: str, draws: Draws) -> Fabrication:
-    """A name whose head noun was kept: what stands before or after it is a short form."""
-    spellings = _numeric_spellings(item, draws)
+def rename(
+    item: Item, made: str, *, numbers: Mapping[str, str], is_common: bool = False
+) -> Fabrication:
+    """Another name; where both have a head noun, what stands before or after it is short for it."""
+    core, _ = _possessive(natural_core(item))
+    spellings = dict(numbers)
     proper, new_proper = things.without_heads(core), things.without_heads(made)
     if not proper or not new_proper:
-        return Fabrication(made, spellings, drawn=made)
+        return Fabrication(made, spellings, drawn=made, is_common=is_common)
     within = [a for a in item.aliases if f" {fold_text(a)} " in f" {fold_text(proper)} "]
     spellings |= dict.fromkeys(within, new_proper)
     part = ShortForm(proper, new_proper, is_ambiguous=True)
-    return Fabrication(made, spellings, (part,), drawn=made)
+    return Fabrication(made, spellings, (part,), drawn=made, is_common=is_common)
 
 
 def invent_other(item: Item, draws: Draws) -> Fabrication:
@@ -217,11 +248,11 @@ def invent_other(item: Item, draws: Draws) -> Fabrication:
     core, ending = _possessive(natural_core(item))
     made = terms.is_name(core) and things.keep_heads(core, draws, draws.last_name)
     made = made or terms.invent_term(core, draws)
-    spellings = _numeric_spellings(item, draws)
+    spellings = numeric_spellings(item, draws)
     return Fabrication(made + ending, spellings, drawn=made, is_common=True)
 
 
-def _numeric_spellings(item: Item, draws: Draws) -> dict[str, str]:
+def numeric_spellings(item: Item, draws: Draws) -> dict[str, str]:
     """Numbers and dates among the aliases of a name: each becomes another number or date."""
     shift = terms.draw_shift(draws.rng, " ".join(item.aliases))
     cores = {a: answer_form(a).core for a in item.aliases if is_numeric(item, a)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_exp.perturb.words import word_list
@@ -63,17 +64,72 @@ class NumberShift:
         return moved if moved != number else number + unit
 
 
+class UnfitNumberError(ValueError):
+    """A number that cannot be written in the place of another: 150 in words, 130 percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSwap:
+    """Given numbers change to given others, the rest stays."""
+
+    values: Mapping[int, int]
+    step: int = 0
+
+    @classmethod
+    def between(cls, old: str, new: str) -> NumberSwap:
+        """The swap that turns the numbers of one text into those of another, in order."""
+        return cls(dict(zip(number_values(old), number_values(new), strict=False)))
+
+    def value(self, number: int, *, limit: int | None = None) -> int:
+        """Raises UnfitNumberError for a new number above the limit."""
+        new = self.values.get(number, number)
+        if limit is not None and number <= limit < new:
+            raise UnfitNumberError(f"{new} is more than {limit}")
+        return new
+
+
+def number_values(text: str) -> list[int]:
+    """The numbers of a text in order; those with a fraction without their point."""
+    return [_token_value(match) for match in _TOKEN.finditer(text) if not match["clock"]]
+
+
+def _token_value(match: re.Match[str]) -> int:
+    if match["word"]:
+        return word_value(match["word"])
+    if match["ordinal"]:
+        return ORDINALS.index(match["ordinal"].lower()) + 1
+    return int(re.sub(r"\D", "", match["digits"]))
+
+
+def number_format(text: str) -> str | None:
+    """What is left of a text without its numbers but for their decimals; None where it has none.
+
+    Texts of one format can take each other's numbers. Times of day have no format.
+    """
+    matches = list(_TOKEN.finditer(text))
+    if not matches or any(match["clock"] for match in matches):
+        return None
+    return _TOKEN.sub(_token_format, text).casefold()
+
+
+def _token_format(match: re.Match[str]) -> str:
+    digits = match["digits"] or ""
+    is_ordinal = bool(match["suffix"] or match["ordinal"])
+    decimals = len(digits.partition(".")[2])
+    return f"#{decimals or ''}{'th' if is_ordinal else ''}{'%' if match['percent'] else ''}"
+
+
 def draw_number_shift(rng: random.Random) -> NumberShift:
     """A plausible change, up or down."""
     return NumberShift(step=rng.choice(_STEPS), ratio=rng.choice(_RATIOS))
 
 
-def shift_numbers(text: str, shift: NumberShift) -> str:
+def shift_numbers(text: str, shift: NumberShift | NumberSwap) -> str:
     """The text with every number in it changed; commas, decimals, case and suffixes stay."""
     return _TOKEN.sub(lambda match: _shift_token(match, shift), text)
 
 
-def _shift_token(match: re.Match[str], shift: NumberShift) -> str:
+def _shift_token(match: re.Match[str], shift: NumberShift | NumberSwap) -> str:
     if match["clock"]:
         return _shift_clock(match["clock"], shift)
     if match["word"]:
@@ -88,7 +144,7 @@ def _shift_token(match: re.Match[str], shift: NumberShift) -> str:
     return digits + suffix + (match["percent"] or "")
 
 
-def _shift_digits(token: str, shift: NumberShift, *, limit: int | None) -> str:
+def _shift_digits(token: str, shift: NumberShift | NumberSwap, *, limit: int | None) -> str:
     whole, dot, fraction = token.replace(",", "").partition(".")
     scaled_limit = None if limit is None else limit * 10 ** len(fraction)
     value = shift.value(int(whole + fraction), limit=scaled_limit)
@@ -99,7 +155,7 @@ def _shift_digits(token: str, shift: NumberShift, *, limit: int | None) -> str:
     return f"{whole}{dot}{fraction}"
 
 
-def _shift_clock(token: str, shift: NumberShift) -> str:
+def _shift_clock(token: str, shift: NumberShift | NumberSwap) -> str:
     hours, minutes = token.split(":")
     hour = str((int(hours) + shift.step) % 12).zfill(len(hours))
     if minutes in ("00", "30"):

@@ -13,18 +13,13 @@ from pathlib import Path
 import pytest
 
 from ncu_exp.config import PerturbConfig
-from ncu_exp.perturb.audit import (
-    PERTURBATION_COLUMNS,
-    REASONS,
-    build_arms,
-    perturb_item,
-    perturbation_rows,
-    perturbation_schema,
-)
+from ncu_exp.perturb.audit import build_arms, perturb_item
 from ncu_exp.perturb.digests import ContextDigests
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.mentions import find_lookalikes
+from ncu_exp.perturb.reasons import REASONS
+from ncu_exp.perturb.table import PERTURBATION_COLUMNS, perturbation_rows, perturbation_schema
 from ncu_exp.records import AnswerType, Condition, Item, Perturbation, render_passages
 
 MakeItem = Callable[..., Item]
@@ -214,7 +209,7 @@ def test_rows_go_into_parquet_and_come_back(
 
     _, made = build_arms(items, [Condition.adversarial], config)
     rows = perturbation_rows(made)
-    table = pa.Table.from_pylist(rows, schema=perturbation_schema())
+    table = pa.Table.from_pylist(rows, schema=perturbation_schema(spacy_model=config.spacy_model))
     pq.write_table(table, tmp_path / "perturbations.parquet")
     back = pq.read_table(tmp_path / "perturbations.parquet").to_pylist()
     assert back == rows
