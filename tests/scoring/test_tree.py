@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncu_exp.scoring.attention import Piece, Plan, visible_pairs
@@ -65,6 +65,7 @@ def test_shared_length() -> None:
     assert shared_length((1, 5), (1, 6)) == 1
 
 
+@settings(deadline=None)  # the first one imports torch
 @given(st.data())
 def test_the_plan_of_asked_rows_sees_what_those_rows_see(data: st.DataObject) -> None:
     sequences = data.draw(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1))
