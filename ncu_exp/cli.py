@@ -94,13 +94,16 @@ def _run(config: Config, job: JobContext) -> str:
 
     from ncu_exp.description import run_name
     from ncu_exp.experiment import run_job
-    from ncu_exp.terminal import metrics_table
+    from ncu_exp.terminal import left_out, metrics_table
     from ncu_exp.tracking import ui_command
 
     result = run_job(config, job, engines=_engines)
     # Without a terminal (a pipe, a log) there is no width to respect.
     console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(metrics_table(result.metrics, title=run_name(config)))
+    found = result.findings
+    console.print(metrics_table(found.metrics, title=run_name(config)))
+    for line in left_out(found.losses, found.audit):
+        console.print(line, highlight=False, markup=False)
     console.print(
         f"Run {result.run_id} is in experiment {config.tracking.experiment!r}. To see it:"
     )

@@ -16,8 +16,7 @@ from ncu_exp.scoring.engine import EngineHolder, EnginePlan, plan_engine
 
 if TYPE_CHECKING:
     from ncu_exp.data.corpora import LoadedItems
-    from ncu_exp.metrics import Metric
-    from ncu_exp.results import ResultsWriter
+    from ncu_exp.results import Findings, ResultsWriter
     from ncu_exp.scoring.numerics import NumericsCheck
 
 log = logging.getLogger(__name__)
@@ -27,10 +26,10 @@ BLOCK_ITEMS = 256  # items whose contexts and scores are in memory at once
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A finished job."""
+    """A finished job: its MLflow run, and what it found."""
 
     run_id: str
-    metrics: tuple[Metric, ...]
+    findings: Findings
 
 
 def run_job(config: Config, job: JobContext, *, engines: EngineHolder) -> JobResult:
@@ -46,7 +45,7 @@ def run_job(config: Config, job: JobContext, *, engines: EngineHolder) -> JobRes
     )
     try:
         with tracking.system_metrics(config.tracking, run):
-            metrics = _run(config, job, run=run, engines=engines)
+            findings = _run(config, job, run=run, engines=engines)
     except KeyboardInterrupt:
         run.fail("interrupted", status="KILLED")
         raise
@@ -59,12 +58,10 @@ def run_job(config: Config, job: JobContext, *, engines: EngineHolder) -> JobRes
         run.fail(f"{type(error).__name__}: {error}\n\n{traceback.format_exc()}")
         raise
     run.finish()
-    return JobResult(run.run_id, tuple(metrics))
+    return JobResult(run.run_id, findings)
 
 
-def _run(
-    config: Config, job: JobContext, *, run: tracking.Run, engines: EngineHolder
-) -> list[Metric]:
+def _run(config: Config, job: JobContext, *, run: tracking.Run, engines: EngineHolder) -> Findings:
     from ncu_exp.data.corpora import load_items
     from ncu_exp.perturb.tagger import draw_versions
     from ncu_exp.prompt import check_prompt
@@ -95,12 +92,12 @@ def _run(
                 **{f"context_sha256.{c.value}": h for c, h in results.digests.contexts.items()},
             }
         )
-        metrics = results.finish(asked.probes, engine_facts(plan, config))
-    run.log_metrics(loggable(metrics) | asked.cost)
+        findings = results.finish(asked.probes, engine_facts(plan, config))
+    run.log_metrics(loggable(findings.metrics) | asked.cost)
     run.log_folder(results.folder)
     run.announce_table("tables/items_preview.json")
     _refuse_bad_numerics(asked.check)
-    return metrics
+    return findings
 
 
 def _ask_all(

@@ -96,6 +96,26 @@ def _f1(predicted: list[str], gold: list[str]) -> float:
     return 2.0 * shared / (len(predicted) + len(gold)) if shared else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Items without a score under a condition, for one reason."""
+
+    condition: str
+    status: str
+    reason: str
+    items: int
+
+
+def losses(table: pd.DataFrame) -> list[Loss]:
+    """What was lost of a run, by condition, status and reason; the most frequent first."""
+    lost = table[table["status"] != Status.ok.value]
+    rows = zip(lost["condition"], lost["status"], lost["reason"], lost["item_id"], strict=True)
+    counts = Counter((condition, status, reason) for condition, status, reason, _ in set(rows))
+    order = {condition.value: place for place, condition in enumerate(Condition)}
+    found = [Loss(*key, n) for key, n in counts.items()]
+    return sorted(found, key=lambda loss: (-loss.items, order[loss.condition], loss.reason))
+
+
 def aggregate(table: pd.DataFrame, *, settings: MetricsConfig) -> list[Metric]:
     """Every metric of a run, named `<condition>/<metric>`, for the conditions in `table`.
 

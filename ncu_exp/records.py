@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -145,6 +146,22 @@ class Perturbation:
     @property
     def context_sha256(self) -> str:
         return sha256_text(self.perturbed if self.perturbed is not None else "")
+
+
+@dataclass(slots=True)
+class AuditCounts:
+    """Over the items of a run: those with an adversarial context, and those of them in which
+    something still tells the truth (an alias, a surname)."""
+
+    items: int = 0
+    ok: int = 0
+    telling: int = 0
+
+    def add(self, perturbations: Iterable[Perturbation]) -> None:
+        for p in perturbations:
+            self.items += 1
+            self.ok += p.ok
+            self.telling += p.ok and bool(p.residue)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import heapq
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ncu_exp.metrics import Loss
 from ncu_exp.records import (
+    AuditCounts,
     Condition,
     Item,
     Perturbation,
@@ -102,8 +103,9 @@ def chosen_examples(item_ids: Iterable[str]) -> set[str]:
 
 
 def render_report(
-    table: pd.DataFrame,
     *,
+    losses: Sequence[Loss],
+    audit: AuditCounts,
     examples: Examples,
     item_count: int,
     metrics: Sequence[Metric],
@@ -115,9 +117,9 @@ def render_report(
 ) -> str:
     """The page as HTML text.
 
-    `table` is that of `tables.items_table`, or what `tables.read_measured` keeps of it; `figures`
-    PNG bytes by name, `header` the facts of the run (model, dataset, precision, prompt, time,
-    versions) in the order to be shown; `pages` the places of the pages of the first `paged_items`.
+    `figures` are PNG bytes by name, `header` the facts of the run (model, dataset, precision,
+    prompt, time, versions) in the order to be shown; `pages` the places of the pages of the first
+    `paged_items`.
     """
     by_name = {metric.name: metric for metric in metrics}
     return _template("report.html.j2").render(
@@ -130,7 +132,8 @@ def render_report(
         missing=_missing(metrics),
         others=[(m.name, f"{m.value:.4g}", m.n) for m in metrics if not _is_of_condition(m)],
         figures=[(_ALTERNATIVES.get(name, name), _inline(png)) for name, png in figures.items()],
-        losses=_losses(table),
+        losses=_shown_losses(losses),
+        audit=audit,
         item_count=item_count,
         items=_item_views(examples),
         pages=pages,
@@ -272,14 +275,11 @@ def _inline(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def _losses(table: pd.DataFrame) -> list[tuple[str, str, str, int]]:
-    """How many rows were lost, by condition, status and reason; the most frequent first."""
-    lost = table[table["status"] != Status.ok.value]
-    rows = zip(lost["condition"], lost["status"], lost["reason"], lost["item_id"], strict=True)
-    counts = Counter((condition, status, reason) for condition, status, reason, _ in set(rows))
-    told = [(*key, n) for key, n in counts.most_common(_SHOWN_REASONS)]
-    rest = sum(counts.values()) - sum(n for *_, n in told)
-    return [*told, ("", "", "other reasons", rest)] if rest else told
+def _shown_losses(lost: Sequence[Loss]) -> list[Loss]:
+    """The most frequent ones, and the rest in one."""
+    rest = sum(loss.items for loss in lost[_SHOWN_REASONS:])
+    more = [Loss("", "", "other reasons", rest)] if rest else []
+    return [*lost[:_SHOWN_REASONS], *more]
 
 
 def _item_views(examples: Examples) -> list[dict[str, Any]]:

@@ -6,20 +6,20 @@ import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_exp import provenance
 from ncu_exp.config import Config
-from ncu_exp.records import Arm, Item, LatencyProbe, Perturbation, Score
+from ncu_exp.records import Arm, AuditCounts, Item, LatencyProbe, Perturbation, Score
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_exp.data.corpora import LoadedItems
-    from ncu_exp.metrics import Metric
+    from ncu_exp.metrics import Loss, Metric
 
 
 def loggable(metrics: Sequence[Metric]) -> dict[str, float]:
@@ -30,6 +30,15 @@ def loggable(metrics: Sequence[Metric]) -> dict[str, float]:
             if math.isfinite(value):
                 found[metric.name + suffix] = value
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a run found: its metrics, what was lost of it, and what was done to the contexts."""
+
+    metrics: tuple[Metric, ...]
+    losses: tuple[Loss, ...]
+    audit: AuditCounts
 
 
 class ResultsWriter:
@@ -55,6 +64,7 @@ class ResultsWriter:
         self._shown = chosen_examples(item.item_id for item in loaded.items)
         self._added = self._paged = 0  # items
         self._pages: list[str] = []  # where the report has no room for all items
+        self._counts = AuditCounts()
         self._examples: list[Item] = []
         self._perturbations: list[Perturbation] = []  # of the examples
 
@@ -91,6 +101,7 @@ class ResultsWriter:
                 perturbation_rows(perturbations), columns=list(PERTURBATION_COLUMNS)
             )
             self._audit.append(audit)
+        self._counts.add(perturbations)
         self._write_page(items, table, perturbations)
         self._examples += [item for item in items if item.item_id in self._shown]
         self._perturbations += [p for p in perturbations if p.item_id in self._shown]
@@ -112,14 +123,14 @@ class ResultsWriter:
         self._pages.append(page)
         self._paged = self._added
 
-    def finish(self, probes: Sequence[LatencyProbe], facts: Mapping[str, str]) -> list[Metric]:
+    def finish(self, probes: Sequence[LatencyProbe], facts: Mapping[str, str]) -> Findings:
         """Close the tables, and write configuration, metrics' figures and report beside them.
 
-        `facts` are the engine's: precision, device, weights. Returns the metrics of the run.
+        `facts` are the engine's: precision, device, weights.
         """
         import yaml
 
-        from ncu_exp.metrics import aggregate, latency_metrics
+        from ncu_exp.metrics import aggregate, latency_metrics, losses
         from ncu_exp.tables import preview, read_first_rows, read_measured
 
         self._rows.close()
@@ -134,8 +145,9 @@ class ResultsWriter:
         shown = json.dumps(preview(read_first_rows(path)))
         _write_text(self._tables / "items_preview.json", shown)
         self._write_skipped()
-        self._write_report(table, metrics, probes=probes, facts=facts)
-        return metrics
+        lost = losses(table)
+        self._write_report(table, metrics, lost=lost, probes=probes, facts=facts)
+        return Findings(tuple(metrics), tuple(lost), self._counts)
 
     def _write_skipped(self) -> None:
         import pandas as pd
@@ -149,6 +161,7 @@ class ResultsWriter:
         table: pd.DataFrame,
         metrics: Sequence[Metric],
         *,
+        lost: Sequence[Loss],
         probes: Sequence[LatencyProbe],
         facts: Mapping[str, str],
     ) -> None:
@@ -165,7 +178,8 @@ class ResultsWriter:
             path.write_bytes(picture)
         rows = read_rows(self._tables / "items.parquet", self._shown)
         report = render_report(
-            table,
+            losses=lost,
+            audit=self._counts,
             examples=Examples(self._examples, rows, self._perturbations),
             item_count=len(self._loaded.items),
             metrics=metrics,

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ncu_exp.records import Condition
+from ncu_exp.records import AuditCounts, Condition
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from ncu_exp.metrics import Metric
+    from ncu_exp.metrics import Loss, Metric
 
 # Metric names with a place for the condition, and what a person calls them.
 ROWS = (
@@ -119,3 +119,19 @@ def _cell(metric: Metric | None, *, percent: bool) -> str:
     lo, hi = metric.lo * scale, metric.hi * scale
     interval = "" if math.isnan(lo) else f" [{lo:.{digits}f},{hi:.{digits}f}]"
     return f"{metric.value * scale:.{digits}f}{'%' if percent else ''}{interval}"
+
+
+def left_out(losses: Sequence[Loss], audit: AuditCounts) -> list[str]:
+    """How many items each condition lost and why, and what was left in adversarial contexts."""
+    lines = []
+    for condition in Condition:
+        lost = [loss for loss in losses if loss.condition == condition.value]
+        if lost:
+            told = ", ".join(f"{loss.items} {loss.reason.partition(':')[0]}" for loss in lost)
+            lines.append(f"{condition.value} left out: {told}")
+    if audit.telling:
+        lines.append(
+            f"adversarial: in {audit.telling} of {audit.ok} contexts something still tells the "
+            "truth (residue in tables/perturbations.parquet)"
+        )
+    return lines

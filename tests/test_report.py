@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_exp.figures import all_figures, to_png
-from ncu_exp.metrics import aggregate, latency_metrics
-from ncu_exp.records import AnswerType, Condition, Passage, Perturbation, Score, Span
+from ncu_exp.metrics import aggregate, latency_metrics, losses
+from ncu_exp.records import AnswerType, AuditCounts, Condition, Passage, Perturbation, Score, Span
 from ncu_exp.report import (
     SHOWN_ITEMS,
     Examples,
@@ -72,8 +72,11 @@ def report(
         drawn = all_figures(table, metrics, probes=made.probes, settings=SETTINGS)
         figures = {name: to_png(figure) for name, figure in drawn.items()}
     shown = chosen_examples(item.item_id for item in made.items)
+    counts = AuditCounts()
+    counts.add(made.perturbations)
     return render_report(
-        table,
+        losses=losses(table),
+        audit=counts,
         examples=Examples(
             [item for item in made.items if item.item_id in shown],
             table[table["item_id"].isin(shown)],
