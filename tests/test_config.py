@@ -146,15 +146,25 @@ def test_every_job_of_the_readmes_sweeps_composes(sweep: list[str]) -> None:
 
 
 def cpu_seconds(*arguments: str) -> tuple[float, str]:
-    """CPU seconds (user and system) of `python -m ncu_exp ...`, and what it printed."""
+    """CPU seconds (user and system) of `python -m ncu_exp ...`, and what it printed.
+
+    The least of three: the first one may compile, and the machine may be busy.
+    """
     import resource
 
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-m", "ncu_exp", *arguments], capture_output=True, text=True, check=True
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, done.stdout
+    found = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [sys.executable, "-m", "ncu_exp", *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        found.append((used, done.stdout))
+    return min(found)
 
 
 def test_help_names_the_groups_and_shows_examples() -> None:

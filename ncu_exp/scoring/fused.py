@@ -61,12 +61,12 @@ def replacements(model: Any) -> list[tuple[Any, layers.Forward]]:
 
 def _replacements(model: Any) -> Iterator[tuple[Any, layers.Forward]]:
     within: set[Any] = set()  # what a replaced decoder layer does not call
-    last = model.config.get_text_config().num_hidden_layers - 1
+    last = getattr(model.config.get_text_config(), "num_hidden_layers", 0) - 1
     for layer in model.modules():
         if layer in within or any("forward" in vars(part) for part in layer.modules()):
             continue  # hooks of others stay
         forward = _decoder(layer, last=last)
-        if forward is not None and _decodes_equally(model, layer, forward):
+        if forward is not None and _decodes_equally(model, layer, forward, last=last):
             within.update(layer.modules())
         else:
             forward = _part(layer)
@@ -131,8 +131,11 @@ def _is_equal(layer: Any, forward: layers.Forward) -> bool:
         return False
 
 
-def _decodes_equally(model: Any, layer: Any, forward: layers.Forward) -> bool:
-    """Whether a decoder layer and its replacement agree: what they add, their keys and values."""
+def _decodes_equally(model: Any, layer: Any, forward: layers.Forward, *, last: int) -> bool:
+    """Whether a decoder layer and its replacement agree: what they add, their keys and values.
+
+    The last one also where it computes some rows only.
+    """
     import torch
     from transformers import DynamicCache
 
@@ -142,7 +145,7 @@ def _decodes_equally(model: Any, layer: Any, forward: layers.Forward) -> bool:
     depths = torch.tensor([DEPTHS])
     index = layer.self_attn.layer_idx
     try:
-        for asked in (None, ASKED):
+        for asked in (None, ASKED) if index == last else (None,):
             caches = (DynamicCache(), DynamicCache())
             for plan in (Plan(0, BRANCHES, asked), STEP):
                 here = depths[:, :MANY] if plan.first == 0 else depths[:, MANY:]
