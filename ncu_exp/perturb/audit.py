@@ -13,7 +13,7 @@ from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.inventors import Fabrication, is_numeric, searched_answers
 from ncu_exp.perturb.mentions import Mention, find_inside_words, find_lookalikes, find_mentions
-from ncu_exp.perturb.reasons import reason
+from ncu_exp.perturb.reasons import excluded, reason
 from ncu_exp.perturb.residue import telling_residue
 from ncu_exp.perturb.substitute import agree, as_asked, substitute
 from ncu_exp.perturb.surround import distractor_context, irrelevant_context, noise_context
@@ -37,19 +37,20 @@ def perturb_item(item: Item, config: PerturbConfig, *, pool: Pool | None = None)
     kind = pool.type_of(item) if pool else answer_type(item, spacy_model=config.spacy_model)
     mentions = find_mentions(context, searched_answers(item))
     code = _obstacle(item, context, kind, mentions)
+    policy, seed = config.policy.value, config.seed
     if code:
-        return _excluded(item, config, kind, context, code)
-    fabrication = fabricate(item, kind, seed=config.seed, pool=pool)
+        return excluded(item, code, kind=kind, policy=policy, seed=seed)
+    fabrication = fabricate(item, kind, seed=seed, pool=pool)
     if fabrication is None:
         code = "no_answer_to_borrow" if pool else "no_fabricated_answer"
-        return _excluded(item, config, kind, context, code)
+        return excluded(item, code, kind=kind, policy=policy, seed=seed)
     fabrication = as_asked(fabrication, mentions)
     perturbed, spans = substitute(context, mentions, fabrication, question=item.question)
     left = find_lookalikes(perturbed, item.answers)
     return Perturbation(
         item_id=item.item_id,
-        policy=config.policy.value,
-        seed=config.seed,
+        policy=policy,
+        seed=seed,
         entity_type=kind,
         answer=item.answer,
         fabricated=fabricated_answer(item, fabrication),
@@ -85,25 +86,6 @@ def _why_not_mentioned(item: Item, context: str) -> str:
     if find_lookalikes(context, item.answers):
         return "lookalike_only"
     return "substring_only" if find_inside_words(context, item.answers) else "answer_not_in_context"
-
-
-def _excluded(
-    item: Item, config: PerturbConfig, kind: AnswerType, context: str, code: str
-) -> Perturbation:
-    return Perturbation(
-        item_id=item.item_id,
-        policy=config.policy.value,
-        seed=config.seed,
-        entity_type=kind,
-        answer=item.answer,
-        fabricated=None,
-        spans=(),
-        residue=(),
-        original=context,
-        perturbed=None,
-        ok=False,
-        reason=reason(code),
-    )
 
 
 def fabricated_answer(item: Item, fabrication: Fabrication) -> str:

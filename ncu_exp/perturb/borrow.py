@@ -17,6 +17,7 @@ from ncu_exp.perturb.entities import natural_core
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.inventors import (
     Fabrication,
+    gender_in,
     numeric_spellings,
     people_of,
     rename,
@@ -27,7 +28,7 @@ from ncu_exp.perturb.inventors import (
 )
 from ncu_exp.perturb.numerals import NumberSwap, UnfitNumberError, number_format, shift_numbers
 from ncu_exp.perturb.patterns import NUMERIC_TYPES
-from ncu_exp.records import AnswerType, Item, render_passages
+from ncu_exp.records import AnswerType, Item
 
 Kin = tuple[AnswerType, str]  # who may borrow from whom
 
@@ -128,8 +129,7 @@ def _borrow_person(
 ) -> Fabrication | None:
     """A person of the same sex as far as names and pronouns tell, under the answer's own title."""
     (true,), (other,) = people_of(natural_core(item)), people_of(core)
-    context = render_passages(item.gold_passages)[:4000]
-    gender, others = people.guess_gender(true, context), people.guess_gender(other, "")
+    gender, others = gender_in(item, true), people.guess_gender(other, "")
     if gender and others and gender != others:
         return None
     made = people.Name(true.before, other.parts, other.after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 
 from ncu_exp.config import Policy
@@ -54,9 +55,10 @@ def fabricate(
     policy = Policy.faker if pool is None else Policy.corpus
     draws = Draws(rng_for(seed, item.item_id, policy.value, entity_type.value))
     found = _invented(item, entity_type, draws) if pool is None else borrowed(item, pool, draws)
-    are_numbers_free, are_words_free = _numbers_free(item), _words_free(item)
+    # Either reads every passage: it is made when it is needed.
+    is_free = cache(lambda is_numeric: (_numbers_free if is_numeric else _words_free)(item))
     for made in islice(found, _TRIES):
-        if (are_numbers_free if made.is_numeric else are_words_free)(made):
+        if is_free(made.is_numeric)(made):
             return made
     return None
 

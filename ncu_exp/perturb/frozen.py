@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_exp.errors import PerturbationError
 from ncu_exp.perturb.mentions import find_lookalikes
-from ncu_exp.perturb.reasons import reason
+from ncu_exp.perturb.reasons import excluded
 from ncu_exp.perturb.substitute import apply_edits
 from ncu_exp.perturb.table import PERTURBATION_COLUMNS, VERSIONS_KEY
 from ncu_exp.perturb.tagger import draw_versions
@@ -55,7 +54,6 @@ class FrozenSet:
                 self._check(row)
                 self._place[row["item_id"]] = group, number
         self._group = lru_cache(maxsize=2)(self._read_group)
-        self.sha256 = _sha256(path)
         _say_other_versions(self._file.schema_arrow.metadata or {}, spacy_model)
 
     def _check(self, row: Mapping[str, Any]) -> None:
@@ -85,20 +83,7 @@ class FrozenSet:
         """
         context = render_passages(item.gold_passages)
         if item.item_id not in self._place:
-            return Perturbation(
-                item_id=item.item_id,
-                policy="",
-                seed=0,
-                entity_type=AnswerType.other,
-                answer=item.answer,
-                fabricated=None,
-                spans=(),
-                residue=(),
-                original=context,
-                perturbed=None,
-                ok=False,
-                reason=reason("not_in_frozen_set"),
-            )
+            return excluded(item, "not_in_frozen_set", kind=AnswerType.other, policy="", seed=0)
         group, number = self._place[item.item_id]
         row = self._group(group)[number]
         if row["original"] != context:
@@ -129,11 +114,6 @@ def _rows(file: pq.ParquetFile, group: int) -> Iterator[dict[str, Any]]:
 
 def _spans(row: Mapping[str, Any]) -> tuple[Span, ...]:
     return tuple(Span(**span) for span in json.loads(row["spans"]))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _say_other_versions(metadata: Mapping[bytes, bytes], spacy_model: str) -> None:

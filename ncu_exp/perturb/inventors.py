@@ -101,15 +101,12 @@ def _invent_person(item: Item, draws: Draws) -> Fabrication:
     true = people_of(natural_core(item))
     if not true:
         return invent_other(item, draws)
-    context = render_passages(item.gold_passages)[:4000]
     asks_given = _GIVEN_NAME_QUESTION.search(item.question) is not None
     made = [
-        people.invent_name(
-            name, draws, gender=people.guess_gender(name, context), asks_given=asks_given
-        )
+        people.invent_name(name, draws, gender=gender_in(item, name), asks_given=asks_given)
         for name in true
     ]
-    given = draws.first_name(people.guess_gender(true[0], context))
+    given = draws.first_name(gender_in(item, true[0]))
     return rename_people(item, made, given=given, numbers=numeric_spellings(item, draws))
 
 
@@ -117,6 +114,11 @@ def people_of(core: str) -> list[people.Name]:
     """The names that the answer consists of; none where a piece of it is no name."""
     names = [people.parse_name(piece) for piece in people.split_people(core)[0]]
     return [name for name in names if name] if all(names) else []
+
+
+def gender_in(item: Item, name: people.Name) -> str:
+    """`female`, `male` or empty, as far as the name and the beginning of the context tell."""
+    return people.guess_gender(name, render_passages(item.gold_passages)[:4000])
 
 
 def rename_people(

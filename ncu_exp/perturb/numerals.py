@@ -88,6 +88,9 @@ class NumberSwap:
         return new
 
 
+Shift = NumberShift | NumberSwap
+
+
 def number_values(text: str) -> list[int]:
     """The numbers of a text in order; those with a fraction without their point."""
     return [_token_value(match) for match in _TOKEN.finditer(text) if not match["clock"]]
@@ -124,12 +127,12 @@ def draw_number_shift(rng: random.Random) -> NumberShift:
     return NumberShift(step=rng.choice(_STEPS), ratio=rng.choice(_RATIOS))
 
 
-def shift_numbers(text: str, shift: NumberShift | NumberSwap) -> str:
+def shift_numbers(text: str, shift: Shift) -> str:
     """The text with every number in it changed; commas, decimals, case and suffixes stay."""
     return _TOKEN.sub(lambda match: _shift_token(match, shift), text)
 
 
-def _shift_token(match: re.Match[str], shift: NumberShift | NumberSwap) -> str:
+def _shift_token(match: re.Match[str], shift: Shift) -> str:
     if match["clock"]:
         return _shift_clock(match["clock"], shift)
     if match["word"]:
@@ -144,7 +147,7 @@ def _shift_token(match: re.Match[str], shift: NumberShift | NumberSwap) -> str:
     return digits + suffix + (match["percent"] or "")
 
 
-def _shift_digits(token: str, shift: NumberShift | NumberSwap, *, limit: int | None) -> str:
+def _shift_digits(token: str, shift: Shift, *, limit: int | None) -> str:
     whole, dot, fraction = token.replace(",", "").partition(".")
     scaled_limit = None if limit is None else limit * 10 ** len(fraction)
     value = shift.value(int(whole + fraction), limit=scaled_limit)
@@ -155,7 +158,7 @@ def _shift_digits(token: str, shift: NumberShift | NumberSwap, *, limit: int | N
     return f"{whole}{dot}{fraction}"
 
 
-def _shift_clock(token: str, shift: NumberShift | NumberSwap) -> str:
+def _shift_clock(token: str, shift: Shift) -> str:
     hours, minutes = token.split(":")
     hour = str((int(hours) + shift.step) % 12).zfill(len(hours))
     if minutes in ("00", "30"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ncu_exp.records import AnswerType, Item, Perturbation, render_passages
+
 REASONS = {
     "no_context": "the item has no gold passage",
     "yes_no_answer": "the answer is yes or no: nothing to put in its place",
@@ -24,3 +26,21 @@ REASONS = {
 def reason(code: str) -> str:
     """The reason as it stands in tables: the code and its meaning."""
     return f"{code}: {REASONS[code]}"
+
+
+def excluded(item: Item, code: str, *, kind: AnswerType, policy: str, seed: int) -> Perturbation:
+    """The audit row of an item that has no adversarial context."""
+    return Perturbation(
+        item_id=item.item_id,
+        policy=policy,
+        seed=seed,
+        entity_type=kind,
+        answer=item.answer,
+        fabricated=None,
+        spans=(),
+        residue=(),
+        original=render_passages(item.gold_passages),
+        perturbed=None,
+        ok=False,
+        reason=reason(code),
+    )

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ncu_exp.scoring.tree import joined, stretches
+
 if TYPE_CHECKING:
     import torch
 
@@ -52,8 +54,7 @@ class Plan:
         """The plan of the asked rows alone: all of their ancestors stand in the cache."""
         if self.asked is None:
             return self
-        rows = [self.first + row for row in self.asked]
-        runs = iter(joined([(row, row + 1) for row in rows]))
+        runs = iter(stretches([self.first + row for row in self.asked]))
         pieces: list[Piece] = []
         start, end = next(runs, (0, 0))
         for piece in self.pieces:
@@ -153,17 +154,6 @@ def attend_by_segment(
         share = torch.sigmoid(lse_above - lse).unsqueeze(-1).to(result.dtype)
         torch.lerp(result, above, share, out=place)
     return out
-
-
-def joined(stretches: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same rows, with stretches that touch made one."""
-    found: list[tuple[int, int]] = []
-    for start, end in stretches:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((start, end))
-    return tuple(found)
 
 
 def _rows(states: torch.Tensor, stretches: Sequence[tuple[int, int]]) -> torch.Tensor:

@@ -36,16 +36,13 @@ class TokenTree:
 
     def ancestors(self, segment: Segment) -> list[tuple[int, int]]:
         """The stretches of rows above a segment, top down; touching ones are joined."""
-        stretches: list[tuple[int, int]] = []
+        above: list[tuple[int, int]] = []
         parent = segment.parent
         while parent != ROOT:
-            above = self.segments[parent]
-            if stretches and stretches[-1][0] == above.end:
-                stretches[-1] = (above.start, stretches[-1][1])
-            else:
-                stretches.append((above.start, above.end))
-            parent = above.parent
-        return stretches[::-1]
+            found = self.segments[parent]
+            above.append((found.start, found.end))
+            parent = found.parent
+        return list(joined(above[::-1]))
 
 
 def build_tree(sequences: Sequence[tuple[int, ...]]) -> TokenTree:
@@ -86,6 +83,22 @@ def shared_length(one: Sequence[int], other: Sequence[int]) -> int:
         if a != b:
             return place
     return min(len(one), len(other))
+
+
+def joined(stretches: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same rows, with stretches that touch made one."""
+    found: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def stretches(path: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The rows of a path as stretches of consecutive rows."""
+    return joined([(row, row + 1) for row in path])
 
 
 def _segments(parents: Sequence[int]) -> tuple[Segment, ...]:

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.records import ContinuationScore
-from ncu_exp.scoring.attention import Piece, Plan, joined, tree_attention
+from ncu_exp.scoring.attention import Piece, Plan, tree_attention
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest
 from ncu_exp.scoring.forward import NonFiniteError, cache_argument, log_softmax, pick
 from ncu_exp.scoring.fused import fused
 from ncu_exp.scoring.reference import as_score
-from ncu_exp.scoring.tree import TokenTree, build_tree, count_rows
+from ncu_exp.scoring.tree import TokenTree, build_tree, count_rows, stretches
 
 if TYPE_CHECKING:
     import torch
@@ -265,8 +265,3 @@ def _row_of_upcoming(
         if continuation.ids[: len(wanted)] == wanted and end <= len(path):
             return path[end - 1]
     return None
-
-
-def stretches(path: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """The rows of a path as stretches of consecutive rows."""
-    return joined([(row, row + 1) for row in path])

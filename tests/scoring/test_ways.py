@@ -10,7 +10,8 @@ from ncu_exp.config import Numerics
 from ncu_exp.scoring.attention import Piece, Plan, attend_by_blocks, attend_by_segment
 from ncu_exp.scoring.encoding import encode_request
 from ncu_exp.scoring.numerics import max_abs_diff
-from ncu_exp.scoring.treed import make_groups, stretches
+from ncu_exp.scoring.tree import stretches
+from ncu_exp.scoring.treed import make_groups
 from ncu_exp.scoring.ways import choose_way
 from tests.scoring.test_paths import ask, engine_of, run
 from tests.tiny import byte_tokenizer, tiny_model
