@@ -31,6 +31,7 @@ ROWS = (
     ("{}/log_odds", "log odds, nats"),
     ("latency/{}_p50_s", "latency p50, s"),
 )
+_MAX_REASONS = 5  # of a condition; the report lists more
 PERCENT = {
     "{}/accuracy",
     "{}/negative_transfer_rate",
@@ -127,8 +128,10 @@ def left_out(losses: Sequence[Loss], audit: AuditCounts) -> list[str]:
     for condition in Condition:
         lost = [loss for loss in losses if loss.condition == condition.value]
         if lost:
-            told = ", ".join(f"{loss.items} {loss.reason.partition(':')[0]}" for loss in lost)
-            lines.append(f"{condition.value} left out: {told}")
+            told = [f"{loss.items} {loss.reason.partition(':')[0]}" for loss in lost[:_MAX_REASONS]]
+            rest = sum(loss.items for loss in lost[_MAX_REASONS:])
+            told += [f"{rest} for other reasons"] if rest else []
+            lines.append(f"{condition.value} left out: {', '.join(told)}")
     if audit.telling:
         lines.append(
             f"adversarial: in {audit.telling} of {audit.ok} contexts something still tells the "

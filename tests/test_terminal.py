@@ -43,6 +43,13 @@ def test_what_was_left_out_is_said() -> None:
     assert left_out([], AuditCounts()) == []
 
 
+def test_of_many_reasons_the_first_are_named() -> None:
+    lost = [Loss("noise", "error", f"{n} tokens are too many", 2) for n in range(8)]
+    (line,) = left_out(lost, AuditCounts())
+    assert line.startswith("noise left out: 2 0 tokens are too many, ")
+    assert line.endswith("2 4 tokens are too many, 6 for other reasons")
+
+
 def test_audit_rows_are_counted() -> None:
     one = perturbation(item("a"))
     rows = [one, replace(one, residue=("the Big Apple",)), replace(one, ok=False, residue=("x",))]
