@@ -81,6 +81,8 @@ def kin_of(kind: AnswerType, core: str) -> Kin | None:
     if kind is AnswerType.place:
         return kind, f"{_sort_of_place(core)} {core.count(', ')}"
     if kind is AnswerType.other:
+        if not terms.is_name(core) and terms.is_clause(core):
+            return None
         is_plural = fold_text(core).endswith("s")
         return kind, f"{terms.is_name(core)} {is_plural} {terms.class_of(core)}"
     return kind, str(core.startswith('"'))

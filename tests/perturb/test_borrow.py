@@ -131,6 +131,7 @@ def test_nothing_that_the_item_mentions_is_borrowed(
         (T.work_of_art, "Ocean's 11", None),  # its number would not fit another
         (T.date, "the 1990s", None),
         (T.quantity, "10:30", None),
+        (T.other, "when the war had begun", None),  # too much of a sentence for another's place
     ],
 )
 def test_who_has_no_kin(kind: AnswerType, core: str, kin: object) -> None:
