@@ -129,6 +129,17 @@ def test_the_last_layer_computes_what_is_asked_for(asked: tuple[int, ...]) -> No
         torch.testing.assert_close(one.values, other.values)
 
 
+@pytest.mark.parametrize("rows", [1, 7, 8, 15, 16, 63, 64, 65])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_few_rows_are_multiplied_as_many_are(rows: int, has_bias: bool) -> None:
+    torch.manual_seed(rows)
+    layer = torch.nn.Linear(24, 40, bias=has_bias)
+    states = torch.randn(rows, 24)
+    out = layers.linear(states, layer)
+    assert out.shape == (rows, 40)
+    torch.testing.assert_close(out, layer(states))
+
+
 def test_layers_are_replaced_within_and_whole_again_after() -> None:
     model = tiny_model("llama")
     layer = model.model.layers[0]
