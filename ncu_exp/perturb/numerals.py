@@ -160,7 +160,8 @@ def _shift_digits(token: str, shift: Shift, *, limit: int | None) -> str:
 
 def _shift_clock(token: str, shift: Shift) -> str:
     hours, minutes = token.split(":")
-    hour = str((int(hours) + shift.step) % 12).zfill(len(hours))
+    first, count = (13, 11) if int(hours) > 12 else (1, 12)  # no hour is zero
+    hour = str((int(hours) - first + shift.step) % count + first).zfill(2 if hours[0] == "0" else 1)
     if minutes in ("00", "30"):
         return f"{hour}:{minutes}"
     return f"{hour}:{(int(minutes) + 7 * shift.step) % 60:02d}"

@@ -27,6 +27,7 @@ from ncu_exp.perturb.words import (
 )
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_COMPOUND = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _ACRONYM = re.compile(r"[A-Z]{2,5}")
 _NUMBER = re.compile(rf"\d|\b(?:{NUMBER_WORD}|{ORDINAL_WORD})\b", re.IGNORECASE)
 _CLAUSE_WORD = re.compile(
@@ -100,12 +101,13 @@ def _plural(noun: str) -> str:
 def invent_term(core: str, draws: Draws) -> str:
     """Each word that carries meaning replaced by one of the same ending and case.
 
-    Words of a script that the lists lack stay as they are.
+    A compound ("super-regional") is one word. Words of a script that the lists lack stay as they
+    are.
     """
     member = class_member(core, draws)
     if member is not None:
         return member
-    tokens = list(_TOKEN.finditer(core))
+    tokens = list(_COMPOUND.finditer(core))
     used: set[str] = set()
 
     def other_word(match: re.Match[str]) -> str:
@@ -121,7 +123,7 @@ def invent_term(core: str, draws: Draws) -> str:
         used.add(word)
         return like_case(token, word)
 
-    return _TOKEN.sub(other_word, core)
+    return _COMPOUND.sub(other_word, core)
 
 
 def common_word(

@@ -42,7 +42,9 @@ DOWN = NumberShift(step=-3, ratio=0.75)
         ("979 metres", "1,468 metres", "734 metres"),
         ("50 to 90 million", "75 to 135 million", "38 to 68 million"),
         ("twenty-two", "thirty-three", "sixteen"),
-        ("UTC−09:00", "UTC−00:00", "UTC−06:00"),
+        ("UTC−09:00", "UTC−12:00", "UTC−06:00"),
+        ("at 12:30", "at 3:30", "at 9:30"),  # no hour is zero
+        ("22:15", "14:36", "19:54"),
         ("no number", "no number", "no number"),
     ],
 )
