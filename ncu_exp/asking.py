@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ncu_exp import terminal, tracking
 from ncu_exp.config import Config, Numerics
+from ncu_exp.contents import SCORES
 from ncu_exp.prompt import build_prompt
 from ncu_exp.records import (
     Arm,
@@ -81,7 +82,7 @@ def asking(
 
     reset_peak_memory()
     cache_dir = Path(config.cache.dir).expanduser()
-    store = cache_dir / "scores.sqlite" if config.cache.scores else None
+    store = cache_dir / SCORES if config.cache.scores else None
     engine = engines.open(plan, cache_dir=cache_dir, store=store)
     run.log_params({"model.revision": engine.opened.revision})
     with terminal.progress_bar(config.model.label, arms=arms) as bar:
@@ -107,6 +108,10 @@ class Asker:
         self._start = self._told = time.perf_counter()
         self._seconds = 0.0  # of the engine, without loading
         self._requests = self._items = self._tokens = 0
+
+    def watch(self, items: Sequence[Item], title: str) -> Iterator[Item]:
+        """The items one by one, with a bar of their own beside that of the requests."""
+        return self._bar.watch(items, title)
 
     def ask(self, requests: Sequence[ScoreRequest], *, excluded: int) -> list[Score]:
         """The scores of a block, in the order of its requests.

@@ -198,6 +198,7 @@ class TrackingConfig:
 class CacheConfig:
     dir: str = MISSING
     scores: bool = MISSING  # keep scores, and read those that were kept
+    perturbations: bool = MISSING  # likewise for the audit rows of the adversarial condition
 
 
 @dataclass

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_exp import tracking
@@ -110,20 +113,30 @@ def _ask_all(
     results: ResultsWriter,
 ) -> Asked:
     """Ask for every item, a block at a time, so that memory does not grow with their number."""
+    from ncu_exp.contents import PERTURBATIONS, ContentStore
     from ncu_exp.perturb.audit import build_arms
     from ncu_exp.perturb.policies import make_perturb
 
-    conditions = asked_conditions(config.condition.names)
-    is_perturbed = Condition.adversarial in conditions
-    perturb = make_perturb(loaded.items, config.perturb) if is_perturbed else None
-    arms_of_all = len(loaded.items) * len(conditions)
-    with asking(config, plan, run=run, engines=engines, arms=arms_of_all) as asker:
-        for first in range(0, len(loaded.items), BLOCK_ITEMS):
-            items = loaded.items[first : first + BLOCK_ITEMS]
-            arms, perturbations = build_arms(items, conditions, config.perturb, perturb=perturb)
-            requests = build_requests(items, arms, config)
+    items, conditions = loaded.items, asked_conditions(config.condition.names)
+    with ExitStack() as stack:
+        store = None
+        if config.cache.perturbations:
+            path = Path(config.cache.dir).expanduser() / PERTURBATIONS
+            store = stack.enter_context(closing(ContentStore(path)))
+        arms_of_all = len(items) * len(conditions)
+        asker = stack.enter_context(
+            asking(config, plan, run=run, engines=engines, arms=arms_of_all)
+        )
+        perturb = None
+        if Condition.adversarial in conditions:
+            watch = partial(asker.watch, title="answers to borrow")
+            perturb = make_perturb(items, config.perturb, store=store, watch=watch)
+        for first in range(0, len(items), BLOCK_ITEMS):
+            block = items[first : first + BLOCK_ITEMS]
+            arms, perturbations = build_arms(block, conditions, config.perturb, perturb=perturb)
+            requests = build_requests(block, arms, config)
             scores = asker.ask(requests, excluded=len(arms) - len(requests))
-            results.add(items, arms, perturbations=perturbations, scores=scores)
+            results.add(block, arms, perturbations=perturbations, scores=scores)
     return asker.finish()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ncu_exp.records import AuditCounts, Condition
 
@@ -31,6 +31,7 @@ ROWS = (
     ("{}/log_odds", "log odds, nats"),
     ("latency/{}_p50_s", "latency p50, s"),
 )
+T = TypeVar("T")
 _MAX_REASONS = 5  # of a condition; the report lists more
 PERCENT = {
     "{}/accuracy",
@@ -59,6 +60,14 @@ class Bar:
             self._rate = f"{per_s:.1f}/s"
         counted = f"{self._done}/{self._arms} requests"
         self._progress.update(self._task, advance=arms, counted=counted, rate=self._rate)
+
+    def watch(self, things: Sequence[T], title: str) -> Iterator[T]:
+        """The things one by one, with a bar of their own until the last."""
+        task = self._progress.add_task(title, total=len(things), counted="", rate="")
+        for number, thing in enumerate(things, start=1):
+            yield thing
+            self._progress.update(task, advance=1, counted=f"{number}/{len(things)}")
+        self._progress.remove_task(task)
 
 
 @contextmanager

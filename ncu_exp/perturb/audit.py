@@ -7,7 +7,7 @@ from functools import partial
 
 from ncu_exp.config import PerturbConfig
 from ncu_exp.perturb.borrow import Pool
-from ncu_exp.perturb.entities import answer_type, natural_core
+from ncu_exp.perturb.entities import answer_types, natural_core
 from ncu_exp.perturb.fabricate import fabricate, is_clause
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
@@ -33,8 +33,26 @@ def perturb_item(item: Item, config: PerturbConfig, *, pool: Pool | None = None)
     It depends on (item, policy, seed) alone, and where the policy borrows on the pool, which has to
     hold the item. Raises PerturbationError where the tagger is needed and not installed.
     """
+    return perturb_items([item], config, pool=pool)[0]
+
+
+def perturb_items(
+    items: Sequence[Item], config: PerturbConfig, *, pool: Pool | None = None
+) -> list[Perturbation]:
+    """As `perturb_item`, for each of many items; the tagger reads them all at once."""
+    if pool is None:
+        kinds = answer_types(items, spacy_model=config.spacy_model)
+    else:
+        kinds = [pool.type_of(item) for item in items]
+    return [
+        _perturb(item, kind, config, pool=pool) for item, kind in zip(items, kinds, strict=True)
+    ]
+
+
+def _perturb(
+    item: Item, kind: AnswerType, config: PerturbConfig, *, pool: Pool | None
+) -> Perturbation:
     context = render_passages(item.gold_passages)
-    kind = pool.type_of(item) if pool else answer_type(item, spacy_model=config.spacy_model)
     mentions = find_mentions(context, searched_answers(item))
     code = _obstacle(item, context, kind, mentions)
     policy, seed = config.policy.value, config.seed
@@ -114,23 +132,22 @@ def build_arms(
     conditions: Sequence[Condition],
     config: PerturbConfig,
     *,
-    perturb: Callable[[Item], Perturbation] | None = None,
+    perturb: Callable[[Sequence[Item]], list[Perturbation]] | None = None,
 ) -> tuple[list[Arm], list[Perturbation]]:
     """The arms of every item under every condition, item by item, and the audit rows.
 
     There are audit rows where `adversarial` is among the conditions: one per item, `ok` or not.
-    `perturb` gives them, by default `perturb_item`.
+    `perturb` gives them, by default `perturb_items`.
     Raises PerturbationError where the tagger is needed and not installed.
     """
-    perturb = perturb or partial(perturb_item, config=config)
-    arms: list[Arm] = []
     perturbations: list[Perturbation] = []
-    for item in items:
+    if Condition.adversarial in conditions:
+        perturbations = (perturb or partial(perturb_items, config=config))(items)
+    arms: list[Arm] = []
+    for number, item in enumerate(items):
         for condition in conditions:
             if condition is Condition.adversarial:
-                perturbation = perturb(item)
-                perturbations.append(perturbation)
-                arms.append(_adversarial_arm(perturbation))
+                arms.append(_adversarial_arm(perturbations[number]))
             else:
                 arms.append(_plain_arm(item, condition, config))
     return arms, perturbations

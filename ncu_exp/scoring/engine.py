@@ -85,16 +85,16 @@ class EngineHolder:
 
         With `store`, a file, the engine remembers what it scores there.
         """
+        from ncu_exp.contents import ContentStore
         from ncu_exp.scoring.local import LocalEngine
         from ncu_exp.scoring.memory import NoMemory, StoredMemory
-        from ncu_exp.scoring.store import ScoreStore
         from ncu_exp.scoring.weights import open_model
 
         key = (*plan.key, str(store))
         if self._engine is None or self._key != key:
             self.close()
             opened = open_model(plan.model, plan.precision, device=plan.device, cache_dir=cache_dir)
-            memory = StoredMemory(ScoreStore(store), opened) if store else NoMemory()
+            memory = StoredMemory(ContentStore(store), opened) if store else NoMemory()
             self._engine, self._key = LocalEngine(opened, memory=memory), key
         return self._engine
 

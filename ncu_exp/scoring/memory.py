@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ncu_exp.config import Numerics
+from ncu_exp.contents import ContentStore, content_key
 from ncu_exp.records import ContinuationScore
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest, hash_ids
 from ncu_exp.scoring.forward import NonFiniteError
 from ncu_exp.scoring.reference import as_score
-from ncu_exp.scoring.store import ScoreStore, content_key
 from ncu_exp.scoring.weights import OpenedModel, fingerprint
 
 ENGINE = "transformers"
@@ -65,7 +65,7 @@ class NoMemory:
 class StoredMemory:
     """Remembers in a score store, for one model in one precision on one kind of device."""
 
-    def __init__(self, store: ScoreStore, opened: OpenedModel) -> None:
+    def __init__(self, store: ContentStore, opened: OpenedModel) -> None:
         self._store = store
         self._weights = fingerprint(opened, store)
         self._device = opened.device.partition(":")[0]
@@ -88,7 +88,7 @@ class StoredMemory:
             for request, outcome in outcomes
             if not isinstance(outcome, NonFiniteError)
         }
-        self._store.write(values, weights=self._weights)
+        self._store.write(values, origin=self._weights)
 
     def recall_latencies(self, requests: Sequence[EncodedRequest]) -> Sequence[float] | None:
         keys = [self._latency_key(request) for request in requests]
@@ -97,7 +97,7 @@ class StoredMemory:
 
     def keep_latencies(self, requests: Sequence[EncodedRequest], seconds: Sequence[float]) -> None:
         values = {self._latency_key(r): s for r, s in zip(requests, seconds, strict=True)}
-        self._store.write(values, weights=self._weights)
+        self._store.write(values, origin=self._weights)
 
     def close(self) -> None:
         self._store.close()

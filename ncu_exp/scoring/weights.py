@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ncu_exp.config import ModelConfig, PrecisionName, WeightsSource
+from ncu_exp.contents import ContentStore, content_key
 from ncu_exp.errors import ModelError, NetworkError
 from ncu_exp.network import hub_answers
 from ncu_exp.scoring.packaged import packaged_model
 from ncu_exp.scoring.precision import Precision, check_memory
-from ncu_exp.scoring.store import ScoreStore, content_key
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def load_weights(opened: OpenedModel) -> Any:
     return model.eval()
 
 
-def fingerprint(opened: OpenedModel, store: ScoreStore) -> str:
+def fingerprint(opened: OpenedModel, store: ContentStore) -> str:
     """What tells these weights from all others: a hub's commit, or the hashes of the files."""
     if opened.config.source is WeightsSource.packaged:
         return Path(opened.place).name  # holds the hash of the file that it was made from

@@ -18,17 +18,17 @@ from typing import Any
 import pytest
 
 from ncu_exp.config import Numerics, PrecisionName
+from ncu_exp.contents import ContentStore, content_key
 from ncu_exp.records import Score
 from ncu_exp.scoring.memory import StoredMemory
 from ncu_exp.scoring.precision import PRECISIONS
-from ncu_exp.scoring.store import ScoreStore, content_key
 from tests.scoring.test_paths import ask, engine_of, run
 from tests.tiny import save_tiny_model, tiny_model
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ScoreStore]:
-    opened = ScoreStore(tmp_path / "scores.sqlite")
+def store(tmp_path: Path) -> Iterator[ContentStore]:
+    opened = ContentStore(tmp_path / "scores.sqlite")
     yield opened
     opened.close()
 
@@ -37,37 +37,37 @@ def key(number: int) -> str:
     return content_key("k", number)
 
 
-def test_values_come_back_to_the_last_bit(store: ScoreStore) -> None:
+def test_values_come_back_to_the_last_bit(store: ContentStore) -> None:
     values = {key(i): {"answers": [[[-0.1 / (i + 1), -1e-300], True]]} for i in range(1200)}
-    store.write(values, weights="w")
+    store.write(values, origin="w")
     assert store.read([*values, key(-1)]) == values
-    assert store.summary().by_weights == {"w": 1200}
+    assert store.summary().by_origin == {"w": 1200}
 
 
-def test_a_damaged_value_counts_as_missing(store: ScoreStore) -> None:
-    store.write({key(1): 1, key(2): 2}, weights="w")
+def test_a_damaged_value_counts_as_missing(store: ContentStore) -> None:
+    store.write({key(1): 1, key(2): 2}, origin="w")
     with closing(sqlite3.connect(store.path)) as db, db:
-        db.execute("UPDATE scores SET value = x'00' WHERE key = ?", (bytes.fromhex(key(1)),))
+        db.execute("UPDATE contents SET value = x'00' WHERE key = ?", (bytes.fromhex(key(1)),))
     assert store.read([key(1), key(2)]) == {key(2): 2}
     assert store.damaged() == [key(1)]
     assert store.prune() == 1
     assert store.damaged() == []
 
 
-def test_prune_by_weights_and_by_age(store: ScoreStore) -> None:
-    store.write({key(1): 1}, weights="old")
-    store.write({key(2): 2}, weights="new")
+def test_prune_by_origin_and_by_age(store: ContentStore) -> None:
+    store.write({key(1): 1}, origin="old")
+    store.write({key(2): 2}, origin="new")
     assert store.prune(older_than_s=3600) == 0
-    assert store.prune(weights="old") == 1
-    assert store.summary().by_weights == {"new": 1}
+    assert store.prune(origin="old") == 1
+    assert store.summary().by_origin == {"new": 1}
     time.sleep(0.01)
     assert store.prune(older_than_s=0.001) == 1
 
 
 def _fill(path: Path, first: int) -> None:
-    with closing(ScoreStore(path)) as store:
+    with closing(ContentStore(path)) as store:
         for number in range(first, first + 200):
-            store.write({key(number): number}, weights="w")
+            store.write({key(number): number}, origin="w")
 
 
 def test_processes_write_at_once(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_processes_write_at_once(tmp_path: Path) -> None:
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    with closing(ScoreStore(path)) as store:
+    with closing(ContentStore(path)) as store:
         assert store.read(map(key, range(600))) == {key(i): i for i in range(600)}
 
 
@@ -87,10 +87,10 @@ def test_a_killed_writer_loses_at_most_what_was_in_flight(tmp_path: Path) -> Non
     path = tmp_path / "scores.sqlite"
     code = f"""
 from pathlib import Path
-from ncu_exp.scoring.store import ScoreStore, content_key
-store = ScoreStore(Path({str(path)!r}))
+from ncu_exp.contents import ContentStore, content_key
+store = ContentStore(Path({str(path)!r}))
 for number in range(10**9):
-    store.write({{content_key("k", number): number}}, weights="w")
+    store.write({{content_key("k", number): number}}, origin="w")
     print(number, flush=True)
 """
     writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
@@ -99,12 +99,12 @@ for number in range(10**9):
         told = [int(lines.readline()) for _ in range(300)]
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait()
-    with closing(ScoreStore(path)) as store:
+    with closing(ContentStore(path)) as store:
         assert store.read(map(key, told)) == {key(i): i for i in told}
         assert store.damaged() == []
 
 
-def test_the_hash_of_a_file_follows_its_content(store: ScoreStore, tmp_path: Path) -> None:
+def test_the_hash_of_a_file_follows_its_content(store: ContentStore, tmp_path: Path) -> None:
     file = tmp_path / "weights"
     file.write_bytes(b"one")
     first = store.file_sha256(file)
@@ -125,7 +125,7 @@ class Refuse:
         raise AssertionError("weights were used though every score is known")
 
 
-def remembering(store: ScoreStore, folder: Path, **changes: Any) -> Any:
+def remembering(store: ContentStore, folder: Path, **changes: Any) -> Any:
     engine = engine_of(tiny_model())
     opened = dataclasses.replace(engine.opened, place=str(folder), **changes)
     engine.opened = opened
@@ -140,7 +140,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("numerics", list(Numerics))
 def test_what_is_known_needs_no_weights(
-    store: ScoreStore, folder: Path, numerics: Numerics
+    store: ContentStore, folder: Path, numerics: Numerics
 ) -> None:
     first = run(remembering(store, folder), REQUESTS, numerics=numerics)
     again = remembering(store, folder)
@@ -149,7 +149,7 @@ def test_what_is_known_needs_no_weights(
     assert (again.asked, again.recalled) == (5, 5)
 
 
-def test_an_interrupted_job_goes_on_where_it_stopped(store: ScoreStore, folder: Path) -> None:
+def test_an_interrupted_job_goes_on_where_it_stopped(store: ContentStore, folder: Path) -> None:
     scoring = remembering(store, folder).score(
         REQUESTS, numerics=Numerics.reference, batch_tokens=1
     )
@@ -161,7 +161,7 @@ def test_an_interrupted_job_goes_on_where_it_stopped(store: ScoreStore, folder: 
     assert again.recalled == 2
 
 
-def test_no_score_is_served_to_what_it_was_not_made_for(store: ScoreStore, folder: Path) -> None:
+def test_no_score_is_served_to_what_it_was_not_made_for(store: ContentStore, folder: Path) -> None:
     def hits(numerics: Numerics = Numerics.fast, requests: Any = REQUESTS, **changes: Any) -> int:
         engine = remembering(store, changes.pop("folder", folder), **changes)
         run(engine, requests, numerics=numerics)
@@ -180,7 +180,7 @@ def test_no_score_is_served_to_what_it_was_not_made_for(store: ScoreStore, folde
     assert hits() == 5
 
 
-def test_errors_are_not_remembered(store: ScoreStore, folder: Path) -> None:
+def test_errors_are_not_remembered(store: ContentStore, folder: Path) -> None:
     import torch
 
     engine = remembering(store, folder)
@@ -193,7 +193,7 @@ def test_errors_are_not_remembered(store: ScoreStore, folder: Path) -> None:
     assert mended.recalled == 0
 
 
-def test_latencies_of_this_machine_are_remembered(store: ScoreStore, folder: Path) -> None:
+def test_latencies_of_this_machine_are_remembered(store: ContentStore, folder: Path) -> None:
     first = list(remembering(store, folder).latency(REQUESTS))
     again = remembering(store, folder)
     again._load = Refuse()

@@ -1,6 +1,6 @@
-"""The score store: what was computed once is never computed again.
+"""Stores on disk, addressed by content: what was computed once is never computed again.
 
-Content-addressed: the key of a score is the sha256 of everything that it depends on (weights,
+The key of a value is the sha256 of everything that the value depends on (of a score: weights,
 precision, device, numerics, engine version, prompt ids, answer ids, generation length), so one
 model's score cannot be served to another, and a change of any of them is a miss. SQLite in
 write-ahead mode: several processes may use it at once, and what was committed survives a kill.
@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+SCORES, PERTURBATIONS = "scores.sqlite", "perturbations.sqlite"  # files in `cache.dir`
 PATIENCE_S = 60.0  # for another process's write
 _KEYS_PER_QUERY = 500
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS scores (
-  key BLOB PRIMARY KEY, weights TEXT NOT NULL, written REAL NOT NULL, check_sum INTEGER NOT NULL,
+CREATE TABLE IF NOT EXISTS contents (
+  key BLOB PRIMARY KEY, origin TEXT NOT NULL, written REAL NOT NULL, check_sum INTEGER NOT NULL,
   value BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS files (
@@ -35,14 +36,14 @@ CREATE TABLE IF NOT EXISTS files (
 
 @dataclass(frozen=True, slots=True)
 class StoreSummary:
-    """What a store holds: entries and bytes in all, and entries by weights."""
+    """What a store holds: entries and bytes in all, and entries by what they were made with."""
 
     entries: int
     size_bytes: int
-    by_weights: Mapping[str, int]
+    by_origin: Mapping[str, int]
 
 
-class ScoreStore:
+class ContentStore:
     """An open store; every call is a transaction of its own."""
 
     def __init__(self, path: Path) -> None:
@@ -63,21 +64,24 @@ class ScoreStore:
         for first in range(0, len(wanted), _KEYS_PER_QUERY):
             some = [bytes.fromhex(key) for key in wanted[first : first + _KEYS_PER_QUERY]]
             marks = ",".join("?" * len(some))
-            query = f"SELECT key, check_sum, value FROM scores WHERE key IN ({marks})"
+            query = f"SELECT key, check_sum, value FROM contents WHERE key IN ({marks})"
             for key, check_sum, value in self._db.execute(query, some):
                 if zlib.crc32(value) == check_sum:
                     found[key.hex()] = json.loads(zlib.decompress(value))
         return found
 
-    def write(self, values: Mapping[str, Any], *, weights: str) -> None:
-        """Keep values (JSON types) by key, all or none; one that is there is replaced."""
+    def write(self, values: Mapping[str, Any], *, origin: str) -> None:
+        """Keep values (JSON types) by key, all or none; one that is there is replaced.
+
+        `origin` names what they were made with (of a score: the weights), to be pruned by.
+        """
         now = time.time()
         rows = []
         for key, value in values.items():
             packed = zlib.compress(json.dumps(value, separators=(",", ":")).encode())
-            rows.append((bytes.fromhex(key), weights, now, zlib.crc32(packed), packed))
+            rows.append((bytes.fromhex(key), origin, now, zlib.crc32(packed), packed))
         with self._db:
-            self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows)
 
     def file_sha256(self, path: Path) -> str:
         """Hex sha256 of a file, remembered as long as its size and time of change stay."""
@@ -97,32 +101,32 @@ class ScoreStore:
         return digest
 
     def summary(self) -> StoreSummary:
-        rows = self._db.execute("SELECT weights, COUNT(*) FROM scores GROUP BY weights").fetchall()
-        by_weights = {str(weights): int(count) for weights, count in rows}
+        rows = self._db.execute("SELECT origin, COUNT(*) FROM contents GROUP BY origin").fetchall()
+        by_origin = {str(origin): int(count) for origin, count in rows}
         size = sum(
             path.stat().st_size
             for suffix in ("", "-wal", "-shm")
             if (path := Path(f"{self.path}{suffix}")).exists()
         )
-        return StoreSummary(sum(by_weights.values()), size, by_weights)
+        return StoreSummary(sum(by_origin.values()), size, by_origin)
 
     def damaged(self) -> list[str]:
         """The keys whose values are not what was written."""
-        rows = self._db.execute("SELECT key, check_sum, value FROM scores")
+        rows = self._db.execute("SELECT key, check_sum, value FROM contents")
         return [key.hex() for key, check_sum, value in rows if zlib.crc32(value) != check_sum]
 
-    def prune(self, *, weights: str | None = None, older_than_s: float | None = None) -> int:
-        """Delete what is damaged, of the named weights, or older than that; how many went."""
+    def prune(self, *, origin: str | None = None, older_than_s: float | None = None) -> int:
+        """Delete what is damaged, of the named origin, or older than that; how many went."""
         before = self._db.total_changes
         with self._db:
             self._db.executemany(
-                "DELETE FROM scores WHERE key = ?", [(bytes.fromhex(k),) for k in self.damaged()]
+                "DELETE FROM contents WHERE key = ?", [(bytes.fromhex(k),) for k in self.damaged()]
             )
-            if weights is not None:
-                self._db.execute("DELETE FROM scores WHERE weights = ?", (weights,))
+            if origin is not None:
+                self._db.execute("DELETE FROM contents WHERE origin = ?", (origin,))
             if older_than_s is not None:
                 self._db.execute(
-                    "DELETE FROM scores WHERE written < ?", (time.time() - older_than_s,)
+                    "DELETE FROM contents WHERE written < ?", (time.time() - older_than_s,)
                 )
         gone = self._db.total_changes - before
         with closing(self._db.cursor()) as cursor:
