@@ -8,10 +8,15 @@ from functools import partial
 from ncu_exp.config import PerturbConfig
 from ncu_exp.perturb.borrow import Pool
 from ncu_exp.perturb.entities import answer_types, natural_core
-from ncu_exp.perturb.fabricate import fabricate, is_clause
+from ncu_exp.perturb.fabricate import fabricate
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
-from ncu_exp.perturb.inventors import Fabrication, is_numeric, searched_answers
+from ncu_exp.perturb.inventors import (
+    Fabrication,
+    answers_to_hide,
+    is_numeric,
+    searched_answers,
+)
 from ncu_exp.perturb.mentions import Mention, find_inside_words, find_lookalikes, find_mentions
 from ncu_exp.perturb.reasons import excluded, reason
 from ncu_exp.perturb.residue import telling_residue
@@ -54,7 +59,9 @@ def _perturb(
 ) -> Perturbation:
     context = render_passages(item.gold_passages)
     mentions = find_mentions(context, searched_answers(item))
-    code = _obstacle(item, context, kind, mentions)
+    asked = [m for m in mentions if find_lookalikes(item.question, [m.matched_answer])]
+    code = _obstacle(item, context, kind, mentions, asked)
+    mentions = [m for m in mentions if m not in asked]
     policy, seed = config.policy.value, config.seed
     if code:
         return excluded(item, code, kind=kind, policy=policy, seed=seed)
@@ -64,7 +71,7 @@ def _perturb(
         return excluded(item, code, kind=kind, policy=policy, seed=seed)
     fabrication = as_asked(fabrication, mentions)
     perturbed, spans = substitute(context, mentions, fabrication, question=item.question)
-    left = find_lookalikes(perturbed, item.answers)
+    left = find_lookalikes(perturbed, answers_to_hide(item))
     return Perturbation(
         item_id=item.item_id,
         policy=policy,
@@ -81,23 +88,31 @@ def _perturb(
     )
 
 
-def _obstacle(item: Item, context: str, kind: AnswerType, mentions: Sequence[Mention]) -> str:
-    """The code of what stands in the way before anything is drawn, or an empty string."""
+def _obstacle(
+    item: Item,
+    context: str,
+    kind: AnswerType,
+    mentions: Sequence[Mention],
+    asked: Sequence[Mention],
+) -> str:
+    """The code of what stands in the way before anything is drawn, or an empty string.
+
+    `asked` are the mentions of what the question names itself.
+    """
     if not context.strip():
         return "no_context"
     if kind is AnswerType.yes_no:
         return "yes_no_answer"
-    if not answer_form(item.answer).core:
+    core = fold_text(answer_form(item.answer).core)
+    if not core:
         return "answer_has_no_word_character"
     numeric = is_numeric(item, item.answer)
     if not mentions:
         return _why_not_mentioned(item, context)
     if not any(is_numeric(item, m.matched_answer) is numeric for m in mentions):
         return "only_other_kind_in_context"
-    if is_clause(item, kind):
-        return "answer_is_a_clause"
-    replaced = list(dict.fromkeys(mention.matched_answer for mention in mentions))
-    return "answer_in_question" if find_lookalikes(item.question, replaced) else ""
+    is_asked = any(fold_text(answer_form(m.matched_answer).core) == core for m in asked)
+    return "answer_in_question" if is_asked or len(asked) == len(mentions) else ""
 
 
 def _why_not_mentioned(item: Item, context: str) -> str:

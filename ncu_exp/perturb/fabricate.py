@@ -19,6 +19,7 @@ from ncu_exp.perturb.inventors import (
     NAME_INVENTORS,
     Fabrication,
     Inventor,
+    invent_clause,
     invent_date,
     invent_mixed,
     invent_number,
@@ -35,7 +36,7 @@ _TRIES = 200  # draws until an item counts as one that nothing can be fabricated
 
 
 def is_clause(item: Item, entity_type: AnswerType) -> bool:
-    """Whether the answer is too much of a sentence for words to be put in its place."""
+    """Whether the answer is too much of a sentence for other words to be put for all of it."""
     form, core = answer_form(item.answer), natural_core(item)
     if entity_type is not AnswerType.other or terms.is_name(core) or terms.has_number(core):
         return False
@@ -47,8 +48,8 @@ def fabricate(
 ) -> Fabrication | None:
     """Invent an answer of the type, or borrow one from the pool, seeded by (seed, item id).
 
-    It shares no significant word with the answer or an alias and is mentioned neither in the
-    question nor in any passage. None where no draw out of many is free of that.
+    It is mentioned neither in the question nor in any passage and, unless it is a clause, shares
+    no significant word with the answer or an alias. None where no draw out of many is free of that.
     """
     if not natural_core(item):
         return None
@@ -56,9 +57,9 @@ def fabricate(
     draws = Draws(rng_for(seed, item.item_id, policy.value, entity_type.value))
     found = _invented(item, entity_type, draws) if pool is None else borrowed(item, pool, draws)
     # Either reads every passage: it is made when it is needed.
-    is_free = cache(lambda is_numeric: (_numbers_free if is_numeric else _words_free)(item))
+    is_free = cache(lambda as_a_whole: (_whole_free if as_a_whole else _words_free)(item))
     for made in islice(found, _TRIES):
-        if is_free(made.is_numeric)(made):
+        if is_free(made.is_numeric or made.is_clause)(made):
             return made
     return None
 
@@ -79,6 +80,8 @@ def _inventor(item: Item, entity_type: AnswerType) -> Inventor:
         return invent_number
     if entity_type not in NAME_INVENTORS and terms.has_number(core):
         return invent_mixed
+    if is_clause(item, entity_type):
+        return invent_clause
     return NAME_INVENTORS.get(entity_type, invent_other)
 
 
@@ -104,8 +107,8 @@ def _words_free(item: Item) -> Callable[[Fabrication], bool]:
     return is_free
 
 
-def _numbers_free(item: Item) -> Callable[[Fabrication], bool]:
-    """Whether the new number or date is in no alias, and mentioned nowhere."""
+def _whole_free(item: Item) -> Callable[[Fabrication], bool]:
+    """Whether the new number, date or clause is no alias, and mentioned nowhere."""
     text = _everything(item)
     forbidden = {fold_text(answer_form(answer).core) for answer in searched_answers(item)}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.errors import PerturbationError
+from ncu_exp.perturb.inventors import answers_to_hide
 from ncu_exp.perturb.mentions import find_lookalikes
 from ncu_exp.perturb.reasons import excluded
 from ncu_exp.perturb.substitute import apply_edits
@@ -90,7 +91,7 @@ class FrozenSet:
             raise self._broken(row, "was perturbed in another gold context than the data set's")
         if row["answer"] != item.answer:
             raise self._broken(row, f"has the answer '{row['answer']}', not '{item.answer}'")
-        if row["ok"] and find_lookalikes(row["perturbed"], item.answers):
+        if row["ok"] and find_lookalikes(row["perturbed"], answers_to_hide(item)):
             raise self._broken(row, "still has an answer in its perturbed context")
         return Perturbation(
             item_id=item.item_id,

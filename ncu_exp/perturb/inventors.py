@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncu_exp.perturb import people, terms, things
+from ncu_exp.perturb.clauses import reword
 from ncu_exp.perturb.dates import draw_date_shift, shift_date
 from ncu_exp.perturb.draws import Draws, is_given_name
 from ncu_exp.perturb.entities import natural_core
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
+from ncu_exp.perturb.mentions import find_lookalikes
 from ncu_exp.perturb.numerals import draw_number_shift, other_spelling, shift_numbers
 from ncu_exp.perturb.patterns import NUMERIC_TYPES, pattern_type
 from ncu_exp.perturb.shortforms import ShortForm
@@ -27,7 +29,8 @@ class Fabrication:
     `spellings` says how each alias reads (by default like `core`). `parts` are short forms of the
     answer that may stand alone in a text. `drawn` are the invented words alone: these must not
     collide with the item. `is_common`: a common word, which takes its case from the text;
-    `is_numeric`: a number or a date, which may stand in the text in another precision.
+    `is_numeric`: a number or a date, which may stand in the text in another precision;
+    `is_clause`: its words may stand in the text, and it as a whole may not.
     """
 
     core: str
@@ -36,6 +39,7 @@ class Fabrication:
     drawn: str = ""
     is_common: bool = False
     is_numeric: bool = False
+    is_clause: bool = False
 
     def spelling(self, answer: str) -> str:
         return self.spellings.get(answer, self.core)
@@ -45,6 +49,15 @@ def searched_answers(item: Item) -> tuple[str, ...]:
     """The answer, its aliases, and small numbers in their other spelling ("8" and "eight")."""
     extra = [other_spelling(answer_form(answer).core) for answer in item.answers]
     return tuple(dict.fromkeys((*item.answers, *filter(None, extra))))
+
+
+def answers_to_hide(item: Item) -> list[str]:
+    """The forms of the answer that the question does not tell itself.
+
+    A form that stands in the question ("... known as The Friendly Islands?") is what is asked
+    about: it stays in the context.
+    """
+    return [answer for answer in item.answers if not find_lookalikes(item.question, [answer])]
 
 
 def is_numeric(item: Item, answer: str) -> bool:
@@ -246,12 +259,21 @@ def rename(
 
 
 def invent_other(item: Item, draws: Draws) -> Fabrication:
-    """Other words of the same ending and case; what is a name keeps its head noun."""
+    """Other words of the same class or ending; a name keeps its head noun, an office its title."""
     core, ending = _possessive(natural_core(item))
+    office, country = things.invent_office(core, draws)
+    if office:
+        return Fabrication(office + ending, numeric_spellings(item, draws), drawn=country)
     made = terms.is_name(core) and things.keep_heads(core, draws, draws.last_name)
     made = made or terms.invent_term(core, draws)
     spellings = numeric_spellings(item, draws)
     return Fabrication(made + ending, spellings, drawn=made, is_common=True)
+
+
+def invent_clause(item: Item, draws: Draws) -> Fabrication:
+    """The same clause with other names, or saying the contrary, or with another object."""
+    made = reword(natural_core(item), draws, question=item.question)
+    return Fabrication(made, numeric_spellings(item, draws), drawn=made, is_clause=True)
 
 
 def numeric_spellings(item: Item, draws: Draws) -> dict[str, str]:

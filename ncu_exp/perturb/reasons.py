@@ -12,7 +12,6 @@ REASONS = {
     "substring_only": "the answer stands in the gold passages inside longer words only",
     "lookalike_only": "the answer stands in the gold passages in another case only",
     "only_other_kind_in_context": "the gold passages hold only an alias of another kind",
-    "answer_is_a_clause": "the answer is a clause: no name, number or term to be replaced",
     "answer_in_question": "what would be replaced stands in the question too",
     "no_fabricated_answer": "every drawn answer collides with the item or has no words to change",
     "no_answer_to_borrow": "no other item has an answer of the kind that collides with nothing",

@@ -19,7 +19,7 @@ from ncu_exp.perturb.words import CLASSES, FUNCTION_WORDS, TITLES, is_significan
 _NAME_BEFORE = re.compile(r"([^\W\d_][\w.'’]*)[ -]$")
 _NAME_AFTER = re.compile(r"(?:,? |-)([^\W\d_])")
 
-_PLACE_BEFORE = re.compile(r"\b(?:in|at|near|from)\s$")
+_NO_PERSON_BEFORE = re.compile(r"\b(?:in|at|near|from|the|an?)\s$")
 
 Spans = Sequence[tuple[int, int]]
 
@@ -76,7 +76,7 @@ def _is_everyday(part: str) -> bool:
 
 def _names_another(text: str, start: int, end: int) -> bool:
     """Whether it seems to name another thing: "Charles Lyell", "Washington, D.C.", "in Boston"."""
-    if _PLACE_BEFORE.search(text[max(0, start - 6) : start]):
+    if _NO_PERSON_BEFORE.search(text[max(0, start - 6) : start]):
         return True
     before = _NAME_BEFORE.search(text[max(0, start - 30) : start])
     if before and before.group(1)[0].isupper():

@@ -63,10 +63,12 @@ def apply_edits(
 def as_asked(fabrication: Fabrication, mentions: Sequence[Mention]) -> Fabrication:
     """The fabrication with the number or date that will stand in the context as its answer.
 
-    The text may have the answer under other spellings only ("December 1972" for a full date).
+    The text may have the answer under other spellings only ("December 1972" for a full date). A
+    year that stands inside one of them ("1918" in "30 October 1918") stays the answer.
     """
     spellings = [fabrication.spelling(mention.matched_answer) for mention in mentions]
-    if not fabrication.is_numeric or fabrication.core in spellings:
+    stands = re.compile(rf"(?<![\w.,]){re.escape(fabrication.core)}(?![\w.,])")
+    if not fabrication.is_numeric or any(stands.search(spelling) for spelling in spellings):
         return fabrication
     numbers = [spelling for spelling in spellings if has_number(spelling)]
     return replace(fabrication, core=(numbers or spellings)[0])
@@ -99,7 +101,7 @@ def _mention_edit(context: str, mention: Mention, fabrication: Fabrication) -> _
     new = fabrication.spelling(mention.matched_answer)
     form = answer_form(mention.matched_answer)
     if core.islower() and not form.core.islower():
-        new = new.lower() if fabrication.is_common else new
+        new = new.lower() if fabrication.is_common or fabrication.is_numeric else new
     elif core[0].isupper() and form.core.islower():
         new = like_case(core, new)
     return _Edit(start, mention.end, _shout(core, new), mention.matched_answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Collection
@@ -28,11 +29,12 @@ from ncu_exp.perturb.words import (
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _COMPOUND = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_ACRONYM = re.compile(r"[A-Z]{2,5}")
+_ACRONYM = re.compile(r"[A-Z]{2,6}")
 _NUMBER = re.compile(rf"\d|\b(?:{NUMBER_WORD}|{ORDINAL_WORD})\b", re.IGNORECASE)
 _CLAUSE_WORD = re.compile(
     r"\b(?:is|are|was|were|be|been|had|has|have|must|can|could|will|would|should|may|might|did|does)\b"
 )
+_STAYS_IN_CLASS = 0.8  # of the draws; all other members may be taken
 _LONGEST_TERM = 4  # words that carry meaning; with more of them it is a sentence
 
 
@@ -99,7 +101,7 @@ def _plural(noun: str) -> str:
 
 
 def invent_term(core: str, draws: Draws) -> str:
-    """Each word that carries meaning replaced by one of the same ending and case.
+    """Each word that carries meaning replaced by one of the same class, or ending, and case.
 
     A compound ("super-regional") is one word. Words of a script that the lists lack stay as they
     are.
@@ -107,21 +109,25 @@ def invent_term(core: str, draws: Draws) -> str:
     member = class_member(core, draws)
     if member is not None:
         return member
-    tokens = list(_COMPOUND.finditer(core))
+    tokens = [match.group() for match in _COMPOUND.finditer(core)]
+    after = dict(itertools.pairwise(tokens))
     used: set[str] = set()
 
     def other_word(match: re.Match[str]) -> str:
-        token = match.group()
+        token, possessive, _ = re.split(r"(['’]s$|$)", match.group(), maxsplit=1)
         folded = fold_text(token)
         if is_function_word(token) or not folded.isascii() or folded in QUALIFIERS:
-            return token
+            return match.group()
         if _ACRONYM.fullmatch(token):
-            return "".join(draws.letter() for _ in token)
-        is_last = match.start() == tokens[-1].start()
-        is_modifier = not is_last and core[match.end() :].startswith(" ")
-        word = common_word(token, draws, is_modifier=is_modifier, used=used)
+            return "".join(draws.letter() for _ in token) + possessive
+        if possessive and token[0].isupper():  # "Polignac's conjecture"
+            return draws.last_name() + possessive
+        follows = core[match.end() :].startswith(" ") and not possessive
+        is_modifier = follows and not is_function_word(after[match.group()])
+        kin = class_member(token, draws) if draws.rng.random() < _STAYS_IN_CLASS else None
+        word = kin or common_word(token, draws, is_modifier=is_modifier, used=used)
         used.add(word)
-        return like_case(token, word)
+        return (word if kin else like_case(token, word)) + possessive
 
     return _COMPOUND.sub(other_word, core)
 

@@ -15,6 +15,7 @@ from ncu_exp.perturb.words import (
     TEAM_NOUNS,
     TITLE_ADJECTIVES,
     TITLE_NOUNS,
+    TITLES,
 )
 
 _TEAM_QUESTION = re.compile(
@@ -23,6 +24,7 @@ _TEAM_QUESTION = re.compile(
 _BAND_QUESTION = re.compile(
     r"\b(?:bands?|sings?|sang|songs?|album|singles?|hits?|recorded)\b", re.IGNORECASE
 )
+_RANKS = frozenset({"prime", "vice", "deputy", "first", "federal"})  # before an office
 _ROMAN = re.compile(r"[IVX]+")
 
 
@@ -65,6 +67,18 @@ def invent_organization(core: str, draws: Draws, *, question: str) -> str:
     return draws.company() if several_words else draws.last_name()
 
 
+def invent_office(core: str, draws: Draws) -> tuple[str, str]:
+    """The same office of another country or department, and which; else empty.
+
+    "President of India", "Minister of the Interior".
+    """
+    office, of, whose = re.split(r"( of (?:the )?|$)", core, maxsplit=1)
+    if not of or not all(fold_text(word) in TITLES | _RANKS for word in office.split()):
+        return "", ""
+    other = class_member(whose, draws) or draws.country()
+    return f"{office} of {other}", other
+
+
 def invent_event(core: str, draws: Draws) -> str:
     """A war for a war, a cup for a cup; else a name like a title, or a place's name."""
     renamed = keep_heads(core, draws, draws.last_name)
@@ -105,7 +119,7 @@ def keep_heads(core: str, draws: Draws, draw_name: Callable[[], str]) -> str | N
     shift = draw_shift(draws.rng, core)
     pieces: list[str] = []
     renamed = in_run = False
-    for token, is_head in zip(tokens, heads, strict=True):
+    for place, (token, is_head) in enumerate(zip(tokens, heads, strict=True)):
         if is_head or is_function_word(token) or _has_digit(token):
             in_run = False
             pieces.append(shift(token) if _has_digit(token) else token)
@@ -113,7 +127,8 @@ def keep_heads(core: str, draws: Draws, draw_name: Callable[[], str]) -> str | N
             renamed = in_run = True
             name = draw_name() if token[0].isupper() else common_word(token, draws)
             # "of the United States" needs a noun that an article can stand before.
-            pieces.append(f"{name} Union" if pieces[-2:] == ["of", "the"] else name)
+            needs_head = pieces[-2:] == ["of", "the"] and not any(heads[place:])
+            pieces.append(f"{name} Union" if needs_head else name)
         # the rest of a run, and a numeral after a name, go with what was replaced
     return " ".join(pieces) if renamed else None
 

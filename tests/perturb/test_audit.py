@@ -65,7 +65,6 @@ def test_an_adversarial_context_by_hand(make_item: MakeItem, config: PerturbConf
         ("in 2017", ("7",), "how many", "substring_only"),
         ("one kiss", ("Kiss",), "who sings", "lookalike_only"),
         ("It was in Peru.", ("1958", "Peru"), "when or where", "only_other_kind_in_context"),
-        ("It was to keep the peace.", ("to keep the peace",), "why", "answer_is_a_clause"),
         (
             "You're Next came out.",
             ("You're Next",),
@@ -98,7 +97,13 @@ def test_an_alias_in_the_question_alone_excludes_nothing(
     tonga = make_item("Tonga is far away.", "Tonga", "Friendly Islands", question=question)
     assert perturb_item(tonga, config).ok
     both = make_item("Tonga, the Friendly Islands.", "Tonga", "Friendly Islands", question=question)
-    assert code(perturb_item(both, config)) == "answer_in_question"
+    made = perturb_item(both, config)
+    assert (
+        made.perturbed == f"{made.fabricated}, the Friendly Islands."
+    )  # what is asked about stays
+    assert made.residue == ("Friendly Islands",)
+    alone = make_item("The Friendly Islands.", "Tonga", "Friendly Islands", question=question)
+    assert code(perturb_item(alone, config)) == "answer_in_question"
 
 
 def test_the_scored_answer_has_the_true_answers_article_and_capitals(
@@ -283,10 +288,12 @@ def check(item: Item, made: Perturbation) -> None:
         return
     assert made.perturbed is not None
     assert made.fabricated is not None
-    assert find_lookalikes(made.perturbed, item.answers) == []
+    for found in find_lookalikes(made.perturbed, item.answers):  # what the question names itself
+        assert find_lookalikes(item.question, [found.matched_answer])
+        assert made.perturbed[found.start : found.end] in made.residue
     assert fold_text(answer_form(made.fabricated).core) in fold_text(made.perturbed)
-    left = {word for word in made.residue if len(word) > 2}
-    assert whole_words(made.perturbed, item.answers) <= left
+    said = " ".join(made.residue)
+    assert all(word in said for word in whole_words(made.perturbed, item.answers))
     kept, position = "", 0
     for span in made.spans:
         assert not is_inside_word(made.original, span.start)

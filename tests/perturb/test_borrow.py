@@ -10,6 +10,7 @@ import pytest
 
 from ncu_exp.config import PerturbConfig, Policy
 from ncu_exp.perturb.borrow import kin_of
+from ncu_exp.perturb.inventors import answers_to_hide
 from ncu_exp.perturb.mentions import find_lookalikes
 from ncu_exp.perturb.policies import make_perturb
 from ncu_exp.records import AnswerType, Item, Perturbation, render_passages
@@ -163,7 +164,7 @@ def test_on_real_items_what_is_borrowed_is_an_answer_and_leaves_none(
     for item, p in taken:
         assert p.perturbed is not None
         assert p.fabricated is not None
-        assert find_lookalikes(p.perturbed, item.answers) == []
+        assert find_lookalikes(p.perturbed, answers_to_hide(item)) == []
         assert not find_lookalikes(
             f"{item.question} {render_passages(item.passages)}", [p.fabricated]
         )

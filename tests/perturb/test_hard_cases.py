@@ -89,9 +89,11 @@ EXPECTED: dict[tuple[str, str], Outcome] = {
     (TRIVIAQA, "qf_1637"): INSIDE_WORDS,
     (TRIVIAQA, "tc_543"): NOT_IN_CONTEXT,
     (TRIVIAQA, "qf_1612"): NoItem("entity_pages.wiki_context", "holds no gold context"),
-    (TRIVIAQA, "bb_3250"): IN_QUESTION,
+    # The question has the full name; what is short for it is the answer.
+    (TRIVIAQA, "bb_3250"): Swapped(r"[A-Z]{3}", {"LSD": 1}, left=("Lysergic acid diethylamide",)),
     (TRIVIAQA, "jp_2057"): Swapped(r"[A-Z]{3}", {"NBA": 1, "National Basketball Association": 1}),
-    (TRIVIAQA, "qb_6610"): IN_QUESTION,
+    # The question asks about the alias.
+    (TRIVIAQA, "qb_6610"): Swapped(NAME, {"Tonga": 1}, left=("Friendly Islands",)),
     (TRIVIAQA, "bt_4011"): Swapped(FULL_NAME, {"Ruth Ellis": 1, "David Blakely": 1}),
     (TRIVIAQA, "qz_418"): NOT_IN_CONTEXT,
     (TRIVIAQA, "sfq_6611"): Swapped(CAPITALS, {"Quiver": 2}),
@@ -134,7 +136,7 @@ EXPECTED: dict[tuple[str, str], Outcome] = {
     (NQ_OPEN, "row:2854"): IN_QUESTION,
     (NQ_OPEN, "row:38"): IN_QUESTION,
     (NQ_OPEN, "row:696"): Swapped(r"(?!1960)\d{4}", {"1960": 1}),
-    (NQ_OPEN, "row:2401"): IN_QUESTION,
+    (NQ_OPEN, "row:2401"): Swapped(NAME, {"Yes": 1}, left=("bingo",)),
     (NQ_OPEN, "row:22"): Swapped(r"(?!eight)[a-z]+", {"eight": 1}),
     (NQ_OPEN, "row:0"): Swapped(
         r"\d{1,2} [A-Z][a-z]+ (?!1972)\d{4} UTC", {"14 December 1972 UTC": 1}

@@ -69,6 +69,12 @@ def test_short_forms_that_may_name_another_thing_are_left() -> None:
     )
 
 
+def test_what_has_an_article_is_no_given_name() -> None:
+    parts = (ShortForm("Mark", "Jude", is_ambiguous=True),)
+    text = "Mark Twain left the Mark."
+    assert put(text, ["Mark Twain"], "Jude Reed", parts=parts) == "Jude Reed left the Mark."
+
+
 def test_a_short_form_that_the_question_holds_is_left() -> None:
     parts = (ShortForm("Kaiser", "Kirby"),)
     text = "Kaiser Ventures was founded by Henry J. Kaiser."
@@ -103,6 +109,12 @@ def test_a_date_is_asked_for_as_the_text_has_it() -> None:
     assert as_asked(made, mentions).core == "March 1962"
     mentions = find_mentions("on 14 December 1972", ["14 December 1972", "December 1972"])
     assert as_asked(made, mentions) == made
+    year = Fabrication("1962", {"14 December 1972": "19 March 1962"}, is_numeric=True)
+    assert as_asked(year, mentions) == year  # it stands in the date
+
+
+def test_a_number_in_words_takes_its_case_from_the_text() -> None:
+    assert put("Seven met seven.", ["Seven"], "Fifteen", is_numeric=True) == "Fifteen met fifteen."
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import pytest
 
 from ncu_exp.perturb.draws import Draws, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
+from ncu_exp.perturb.terms import class_of
 from ncu_exp.perturb.things import (
     acronym,
     invent_event,
+    invent_office,
     invent_organization,
     invent_place,
     invent_work,
@@ -34,6 +36,7 @@ def draws() -> Draws:
         ("University of Paris", r"University of \w+"),
         ("US Supreme Court", r"\w+ Supreme Court"),
         ("Supreme Court of the United States", r"Supreme Court of the \w+ Union"),
+        ("Council of the European Union", r"Council of the (?!European)\w+ Union"),
         ("1998 Nagano Games", r"(?!1998)\d{4} \w+ Games"),
         ("Mondelez International, Inc.", r"\w+ International, Inc\."),
     ],
@@ -89,3 +92,27 @@ def test_acronym() -> None:
     assert acronym("National Basketball Association") == "NBA"
     assert acronym("Smith-Jones") == "SJ"
     assert acronym("Intel") == ""
+
+
+@pytest.mark.parametrize(
+    ("core", "office"),
+    [
+        ("President of India", "President"),
+        ("Prime Minister of the Republic of Ireland", "Prime Minister"),
+        ("Vice President of the United States", "Vice President"),
+        ("Governor General of Canada", "Governor General"),
+        ("Battle of Hastings", ""),
+        ("King", ""),
+    ],
+)
+def test_an_office_of_another_country(core: str, office: str, draws: Draws) -> None:
+    made, country = invent_office(core, draws)
+    assert made == (f"{office} of {country}" if office else "")
+    assert not office or fold_text(country) in known_countries()
+
+
+def test_an_office_of_another_department(draws: Draws) -> None:
+    made, whose = invent_office("Federal Minister of the Interior", draws)
+    assert made == f"Federal Minister of {whose}"
+    assert class_of(whose) == class_of("Interior")
+    assert whose != "Interior"
