@@ -53,6 +53,12 @@ def compose(overrides: Sequence[str]) -> Config:
         return from_dictconfig(hydra.compose("config", [*nowhere, *overrides]))
 
 
+def from_file(path: Path) -> str:
+    """The override that reads a corpus from a file, whatever its name holds."""
+    place = str(path).replace("\\", "\\\\").replace("'", "\\'")
+    return f"dataset.path='{place}'"
+
+
 def open_engine(config: Config, *, cache_dir: Path) -> LocalEngine:
     """The configured model behind our engine."""
     from ncu_exp.scoring.engine import EngineHolder, plan_engine

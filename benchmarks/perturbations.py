@@ -26,7 +26,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from benchmarks.pairs import compose
+from benchmarks.pairs import compose, from_file
 from ncu_exp.config import PerturbConfig, Policy
 from ncu_exp.contents import PERTURBATIONS, ContentStore
 from ncu_exp.data.corpora import load_items
@@ -101,10 +101,8 @@ def read(folder: Path) -> Iterator[tuple[str, list[Item]]]:
     """Each corpus that the folder has, through the reader of a job."""
     for name, (dataset, file) in CORPORA.items():
         if (folder / file).is_file():
-            place = str(folder / file).replace("\\", "\\\\").replace("'", "\\'")
-            config = compose(
-                [f"dataset={dataset}", f"dataset.path='{place}'", "dataset.on_error=skip"]
-            )
+            place = from_file(folder / file)
+            config = compose([f"dataset={dataset}", place, "dataset.on_error=skip"])
             yield name, list(load_items(config.dataset).items)
 
 

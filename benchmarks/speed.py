@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.agreement import PEERS_VARIABLE, timed
+from benchmarks.pairs import from_file
 from benchmarks.speed_check import Check, check
 from benchmarks.speed_limit import ModelShape, matrix_rate, model_shape, operations
 from benchmarks.speed_report import write_report
@@ -119,7 +120,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     Raises WrongScoresError before anything is timed, and UserError.
     """
     with timed("workload"):
-        workload = make_workload(_overrides(args))
+        workload = make_workload(workload_overrides(args))
     shape = model_shape(workload.model)
     names = [name for name in NAMES if name in (*args.scorers, LOOP)]
     cache_dir = Path(workload.config.cache.dir).expanduser()
@@ -244,11 +245,11 @@ def _described(args: argparse.Namespace, workload: Workload, shape: ModelShape) 
     }
 
 
-def _overrides(args: argparse.Namespace) -> list[str]:
+def workload_overrides(args: argparse.Namespace) -> list[str]:
+    """The items that are asked for on the command line, as Hydra overrides."""
     overrides = [f"dataset={args.dataset}", f"dataset.limit={args.n_items}"]
     if args.items:
-        place = str(args.items).replace("\\", "\\\\").replace("'", "\\'")
-        overrides += [f"dataset.path='{place}'", "dataset.on_error=skip"]
+        overrides += [from_file(args.items), "dataset.on_error=skip"]
     return [*overrides, *args.override]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -107,12 +107,21 @@ class Loss:
 
 
 def losses(table: pd.DataFrame) -> list[Loss]:
-    """What was lost of a run, by condition, status and reason; the most frequent first."""
+    """What was lost of a run, by condition, status and reason; the most frequent first.
+
+    Reasons of one code ("prompt_too_long: 5,123 tokens ...") are one, and one of them stands for
+    all.
+    """
     lost = table[table["status"] != Status.ok.value]
     rows = zip(lost["condition"], lost["status"], lost["reason"], lost["item_id"], strict=True)
-    counts = Counter((condition, status, reason) for condition, status, reason, _ in set(rows))
+    alike: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
+    for condition, status, reason, item_id in rows:
+        alike[condition, status, reason.partition(":")[0]][item_id] = reason
     order = {condition.value: place for place, condition in enumerate(Condition)}
-    found = [Loss(*key, n) for key, n in counts.items()]
+    found = [
+        Loss(condition, status, min(reasons.values()), len(reasons))
+        for (condition, status, _), reasons in alike.items()
+    ]
     return sorted(found, key=lambda loss: (-loss.items, order[loss.condition], loss.reason))
 
 

@@ -18,6 +18,8 @@ from benchmarks import speed_check
 from benchmarks.speed import main, rotated
 from benchmarks.speed_check import BOUNDS_NATS, Check, check
 from benchmarks.speed_limit import ModelShape, matrix_rate, model_shape, operations
+from benchmarks.speed_profile import REST, by_kind
+from benchmarks.speed_profile import main as profile_main
 from benchmarks.speed_report import best_peer, limit_s, make_figure, render, write_report
 from benchmarks.speed_scorers import LOOP, NAMES, OURS, started
 from benchmarks.speed_worker import SCORERS
@@ -339,3 +341,21 @@ def test_table_and_figure_are_made_again_from_the_json(tmp_path: Path) -> None:
     assert (tmp_path / "x.md").read_text("utf-8") == write_report(peers(), path)
     assert "(x.png)" in (tmp_path / "x.md").read_text("utf-8")
     assert (tmp_path / "x.png").is_file()
+
+
+def test_operations_are_told_by_kind() -> None:
+    seconds = {"aten::mm": 2.0, "aten::addmm_": 1.0, "aten::mul": 0.5, "aten::view": 0.25}
+    kinds = by_kind(seconds)
+    assert kinds["matrix products"] == 3.0
+    assert kinds["passes over arrays"] == 0.5
+    assert kinds[REST] == 0.25
+    assert sum(kinds.values()) == sum(seconds.values())
+
+
+def test_the_profile_of_one_item(tmp_path: Path) -> None:
+    options = ["--dataset", "sample", "--n-items", "1", "--docs", str(tmp_path)]
+    assert profile_main(options) == 0
+    rows = (tmp_path / "speed" / "profile.md").read_text("utf-8").splitlines()
+    products = next(row for row in rows if row.startswith("| matrix products"))
+    share = int(products.split("|")[3].strip().rstrip("%"))
+    assert share > 30  # of a language model's time

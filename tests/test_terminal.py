@@ -17,13 +17,13 @@ def test_losses_are_counted_by_condition_and_reason() -> None:
     arms = [
         *(arm(i, ZERO) for i in "abc"),
         arm("a", FALSE),
-        *(replace(arm(i, FALSE), ok=False, context=None, reason="yes_no: no") for i in "bc"),
+        *(replace(arm(i, FALSE), ok=False, context=None, reason=f"yes_no: {i}") for i in "bc"),
     ]
     scores = [score("a", ZERO, [-1.0]), score("b", ZERO, [-1.0])]
     scores.append(score("a", FALSE, [-1.0], false=[-2.0]))
     table = items_table([item(i) for i in "abc"], arms, scores=scores, settings=SETTINGS)
     assert losses(table) == [
-        Loss("adversarial", "excluded", "yes_no: no", 2),
+        Loss("adversarial", "excluded", "yes_no: b", 2),
         Loss("zero", "error", "not scored", 1),
     ]
 

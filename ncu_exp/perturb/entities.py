@@ -28,28 +28,24 @@ from ncu_exp.perturb.words import (
 from ncu_exp.records import AnswerType, Item, render_passages
 
 
-def answer_type(item: Item, *, spacy_model: str) -> AnswerType:
-    """The answer's type: the corpus's own, else what patterns, the question and the tagger say.
-
-    The tagger reads the sentence of the first mention, and only where nothing else settles the
-    type. Raises PerturbationError where it is needed and not installed.
-    """
-    return answer_types([item], spacy_model=spacy_model)[0]
-
-
 def answer_types(items: Sequence[Item], *, spacy_model: str) -> list[AnswerType]:
-    """The types of many answers, in order; the tagger reads all that it is needed for at once."""
+    """The answers' types: the corpus's own, else what patterns, the question and the tagger say.
+
+    In the order of the items. The tagger reads the sentences of first mentions, all at once, and
+    only where nothing else settles the type. Raises PerturbationError where it is needed and not
+    installed.
+    """
     found = [_untagged_type(item) for item in items]
     unsettled = [item for item, kind in zip(items, found, strict=True) if kind is None]
     excerpts = [_excerpt(item) for item in unsettled]
-    read = iter(tag([e for e in excerpts if e is not None], spacy_model=spacy_model))
-    tagged = iter(
+    tags = iter(tag([e for e in excerpts if e is not None], spacy_model=spacy_model))
+    settled = iter(
         [
-            _tagged_type(item, None if at is None else next(read))
+            _tagged_type(item, None if at is None else next(tags))
             for item, at in zip(unsettled, excerpts, strict=True)
         ]
     )
-    return [next(tagged) if kind is None else kind for kind in found]
+    return [next(settled) if kind is None else kind for kind in found]
 
 
 def _untagged_type(item: Item) -> AnswerType | None:

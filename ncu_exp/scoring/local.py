@@ -121,7 +121,7 @@ class LocalEngine:
         if window is not None and encoded.length > window:
             return _failed(
                 request,
-                f"{encoded.length} tokens exceed the model's window of {window}",
+                f"prompt_too_long: {encoded.length} tokens exceed the model's window of {window}",
                 encoded=encoded,
             )
         return encoded

@@ -6,14 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from benchmarks.perturbations import count
 from ncu_exp.config import PerturbConfig
-from ncu_exp.perturb.audit import build_arms, perturb_item
+from ncu_exp.perturb.audit import build_arms, perturb_item, perturb_items
 from ncu_exp.perturb.digests import ContextDigests
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
@@ -316,14 +316,21 @@ def is_inside_word(text: str, place: int) -> bool:
 
 @pytest.mark.parametrize(
     ("corpus", "share_ok"),
-    [("nq", 0.9), ("triviaqa", 0.75), ("hotpotqa", 0.8), ("squad", 0.9), ("full_pages", 1.0)],
+    [
+        ("Natural Questions", 0.96),
+        ("TriviaQA, excerpts", 0.99),
+        ("TriviaQA, web", 1.0),
+        ("TriviaQA, whole pages", 1.0),
+        ("HotpotQA", 0.93),  # one question in sixteen names both of its answers
+        ("SQuAD", 0.99),
+    ],
 )
 def test_every_real_item_is_ok_or_has_a_reason(
     corpus: str, share_ok: float, real_items: dict[str, list[Item]], config: PerturbConfig
 ) -> None:
     items = real_items[corpus]
-    made = [perturb_item(item, config) for item in items]
+    made = perturb_items(items, config)
     for item, perturbation in zip(items, made, strict=True):
         check(item, perturbation)
-    counts = Counter(code(perturbation) for perturbation in made)
-    assert counts[""] >= share_ok * len(items), counts
+    counts = count(corpus, items, made)
+    assert counts.verbatim_ok >= share_ok * counts.verbatim, counts

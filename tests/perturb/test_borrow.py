@@ -152,7 +152,7 @@ def test_the_set_counts_and_not_its_order(make_item: MakeItem, borrowing: Pertur
     assert {p.item_id: p for p in again(items)} == made
 
 
-@pytest.mark.parametrize("corpus", ["nq", "triviaqa", "hotpotqa", "squad"])
+@pytest.mark.parametrize("corpus", ["Natural Questions", "TriviaQA, excerpts", "HotpotQA", "SQuAD"])
 def test_on_real_items_what_is_borrowed_is_an_answer_and_leaves_none(
     corpus: str, real_items: dict[str, list[Item]], borrowing: PerturbConfig
 ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ncu_exp.errors import PerturbationError
-from ncu_exp.perturb.entities import answer_type, natural_core, noun_type
+from ncu_exp.perturb.entities import answer_types, natural_core, noun_type
 from ncu_exp.perturb.patterns import pattern_type
 from ncu_exp.records import AnswerType, Item
 
@@ -91,26 +91,26 @@ def test_answer_type(
     make_item: MakeItem, text: str, answer: str, question: str, expected: str
 ) -> None:
     item = make_item(text, answer, question=question)
-    assert answer_type(item, spacy_model=MODEL) is AnswerType(expected)
+    assert answer_types([item], spacy_model=MODEL)[0] is AnswerType(expected)
 
 
 def test_the_corpus_has_the_first_word(make_item: MakeItem) -> None:
     item = make_item("In 1966.", "1966", answer_type=AnswerType.event)
-    assert answer_type(item, spacy_model="not_installed") is AnswerType.event
+    assert answer_types([item], spacy_model="not_installed")[0] is AnswerType.event
 
 
 def test_the_tagger_settles_what_the_question_leaves_open(make_item: MakeItem) -> None:
     text = "The prize went to Barack Obama in Oslo."
     person = make_item(text, "Barack Obama", question="the prize went to")
     place = make_item(text, "Oslo", question="the prize was given in")
-    assert answer_type(person, spacy_model=MODEL) is AnswerType.person
-    assert answer_type(place, spacy_model=MODEL) is AnswerType.place
+    assert answer_types([person], spacy_model=MODEL)[0] is AnswerType.person
+    assert answer_types([place], spacy_model=MODEL)[0] is AnswerType.place
 
 
 def test_a_tagger_that_is_not_installed_says_how_to_get_it(make_item: MakeItem) -> None:
     item = make_item("It went to Barack Obama.", "Barack Obama", question="it went to")
     with pytest.raises(PerturbationError, match="spacy download xx_core_none"):
-        answer_type(item, spacy_model="xx_core_none")
+        answer_types([item], spacy_model="xx_core_none")[0]
 
 
 @pytest.mark.parametrize(

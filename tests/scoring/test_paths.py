@@ -169,7 +169,7 @@ def test_an_item_longer_than_the_window_is_an_error_row() -> None:
     for numerics in Numerics:
         short, long = run(engine, [ask("x" * 15, "y"), ask("x" * 16, "y")], numerics=numerics)
         assert short.ok
-        assert long.reason == "21 tokens exceed the model's window of 20"
+        assert long.reason == "prompt_too_long: 21 tokens exceed the model's window of 20"
         assert long.prompt_tokens == 16
 
 
