@@ -46,9 +46,28 @@ class Fabrication:
 
 
 def searched_answers(item: Item) -> tuple[str, ...]:
-    """The answer, its aliases, and small numbers in their other spelling ("8" and "eight")."""
+    """The answer, its aliases, and what says the same in another way.
+
+    Small numbers in their other spelling ("8" and "eight"), a common noun in its other number
+    ("laser" and "lasers").
+    """
     extra = [other_spelling(answer_form(answer).core) for answer in item.answers]
+    noun = natural_core(item)
+    if _is_noun(noun):
+        extra.append(terms.other_number(noun))
     return tuple(dict.fromkeys((*item.answers, *filter(None, extra))))
+
+
+def _is_noun(core: str) -> bool:
+    """Whether the answer is a common noun or a short term, with a plural of its own."""
+    last = core.rpartition(" ")[2]
+    is_word = last.isascii() and last.isalpha() and len(last) > 3
+    return core.islower() and is_word and not (terms.has_number(core) or terms.is_clause(core))
+
+
+def _in_other_number(core: str, made: str) -> dict[str, str]:
+    """How a common noun in its other number reads."""
+    return {terms.other_number(core): terms.other_number(made)} if _is_noun(core) else {}
 
 
 def answers_to_hide(item: Item) -> list[str]:
@@ -171,8 +190,10 @@ def rename_people(
 def _name_parts(old: people.Name, new: people.Name) -> list[ShortForm]:
     if len(old.parts) < 2:
         return []
+    family, new_family = old.parts[-1], new.parts[-1]
     return [
-        ShortForm(old.parts[-1], new.parts[-1]),
+        ShortForm(family, new_family),
+        ShortForm(people.plural(family), people.plural(new_family)),  # "the Darwins"
         ShortForm(old.parts[0], new.parts[0], is_ambiguous=True),
     ]
 
@@ -248,7 +269,7 @@ def rename(
 ) -> Fabrication:
     """Another name; where both have a head noun, what stands before or after it is short for it."""
     core, _ = _possessive(natural_core(item))
-    spellings = dict(numbers)
+    spellings = {**(_in_other_number(core, made) if is_common else {}), **numbers}
     proper, new_proper = things.without_heads(core), things.without_heads(made)
     if not proper or not new_proper:
         return Fabrication(made, spellings, drawn=made, is_common=is_common)
@@ -266,7 +287,7 @@ def invent_other(item: Item, draws: Draws) -> Fabrication:
         return Fabrication(office + ending, numeric_spellings(item, draws), drawn=country)
     made = terms.is_name(core) and things.keep_heads(core, draws, draws.last_name)
     made = made or terms.invent_term(core, draws)
-    spellings = numeric_spellings(item, draws)
+    spellings = _in_other_number(core, made) | numeric_spellings(item, draws)
     return Fabrication(made + ending, spellings, drawn=made, is_common=True)
 
 

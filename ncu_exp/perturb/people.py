@@ -122,6 +122,11 @@ def rename_alias(alias: str, true: Name, invented: Name, *, given: str) -> str |
     return Name(name.before, new, name.after).full
 
 
+def plural(family: str) -> str:
+    """A surname of several people: the Finches, the Kennedys."""
+    return family + ("es" if family.endswith(("ch", "sh", "s", "x", "z")) else "s")
+
+
 def surnames(names: Iterable[Name]) -> list[str]:
     """The last parts of the names that have more than one."""
     return [name.parts[-1] for name in names if len(name.parts) > 1]

@@ -89,12 +89,30 @@ def class_member(core: str, draws: Draws) -> str | None:
     members = class_of(core)
     if members is None:
         return None
-    is_plural = fold_text(core) not in map(fold_text, members)
+    is_singular = fold_text(core) in map(fold_text, members)
     member = draws.choice(members)
-    return like_case(core, _plural(member) if is_plural else member)
+    return like_case(core, member if is_singular else plural(member))
 
 
-def _plural(noun: str) -> str:
+def other_number(term: str) -> str:
+    """The plural of a singular term ("laser beam"), the singular of a plural one."""
+    head, space, noun = term.rpartition(" ")
+    return head + space + (_singular(noun) if is_plural(noun) else plural(noun))
+
+
+def is_plural(noun: str) -> bool:
+    """Whether a noun looks like a plural ("lens" and "gas" are taken for one)."""
+    return noun.endswith("s") and not noun.endswith(("ss", "us", "is", "ics"))
+
+
+def _singular(noun: str) -> str:
+    if noun.endswith("ies") and len(noun) > 4:
+        return noun[:-3] + "y"
+    return noun[:-2] if re.search(r"(?:ch|sh|ss|x)es$", noun) else noun[:-1]
+
+
+def plural(noun: str) -> str:
+    """The regular plural of a noun."""
     if re.search(r"[^aeiou]y$", noun):
         return noun[:-1] + "ies"
     return noun + ("es" if re.search(r"(?:ch|sh|s|x)$", noun) else "s")

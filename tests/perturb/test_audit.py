@@ -18,8 +18,10 @@ from ncu_exp.perturb.digests import ContextDigests
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.forms import answer_form
 from ncu_exp.perturb.mentions import find_lookalikes
+from ncu_exp.perturb.people import plural
 from ncu_exp.perturb.reasons import REASONS
 from ncu_exp.perturb.table import PERTURBATION_COLUMNS, perturbation_rows, perturbation_schema
+from ncu_exp.perturb.terms import other_number
 from ncu_exp.records import AnswerType, Condition, Item, Perturbation, render_passages
 
 MakeItem = Callable[..., Item]
@@ -117,6 +119,29 @@ def test_the_scored_answer_has_the_true_answers_article_and_capitals(
     ballad = perturb_item(make_item("It is an owl song.", "an owl song", question="what"), config)
     assert ballad.fabricated is not None
     assert ballad.perturbed == f"It is {ballad.fabricated}."
+
+
+def test_a_family_goes_with_its_member(make_item: MakeItem, config: PerturbConfig) -> None:
+    item = make_item(
+        "Atticus Finch had two children. The Finches read.", "Atticus Finch", question="who read"
+    )
+    made = perturb_item(item, config)
+    assert made.fabricated is not None
+    family = made.fabricated.split()[-1]
+    assert made.perturbed == f"{made.fabricated} had two children. The {plural(family)} read."
+
+
+@pytest.mark.parametrize("answer", ["laser", "lasers"])
+def test_singular_and_plural_change_together(
+    answer: str, make_item: MakeItem, config: PerturbConfig
+) -> None:
+    item = make_item("A laser cuts. Lasers’ beams.", answer, question="what cuts")
+    made = perturb_item(item, config)
+    assert made.fabricated is not None
+    one, many = sorted((made.fabricated, other_number(made.fabricated)), key=len)
+    article = "An" if one[0] in "aeio" else "A"
+    assert made.perturbed == f"{article} {one} cuts. {many.capitalize()}’ beams."
+    assert made.residue == ()
 
 
 def test_what_is_left_is_said(make_item: MakeItem, config: PerturbConfig) -> None:

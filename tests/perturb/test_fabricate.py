@@ -116,6 +116,9 @@ def test_the_other_spelling_is_searched_too(make_item: MakeItem) -> None:
     assert searched_answers(make_item("x", "8", "eight")) == ("8", "eight")
     assert searched_answers(make_item("x", "3")) == ("3", "three")
     assert searched_answers(make_item("x", "one")) == ("one",)
+    assert searched_answers(make_item("x", "a laser beam")) == ("a laser beam", "laser beams")
+    assert searched_answers(make_item("x", "spiders")) == ("spiders", "spider")
+    assert searched_answers(make_item("The Herons won.", "The Herons")) == ("The Herons",)
 
 
 def test_clauses_are_told_from_names_and_terms(make_item: MakeItem) -> None:

@@ -13,6 +13,8 @@ from ncu_exp.perturb.terms import (
     invent_term,
     is_clause,
     is_name,
+    is_plural,
+    other_number,
 )
 from ncu_exp.perturb.words import CLASSES, COMMON_WORDS, folded_words, is_significant
 
@@ -90,3 +92,16 @@ def test_function_words_and_other_scripts_stay(draws: Draws) -> None:
     assert acronym.isupper()
     assert len(acronym) == 3
     assert noun.islower()
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [("laser", "lasers"), ("fruit fly", "fruit flies"), ("glass", "glasses"), ("box", "boxes")],
+)
+def test_singular_and_plural(one: str, many: str) -> None:
+    assert other_number(one) == many
+    assert other_number(many) == one
+
+
+def test_what_looks_like_a_plural_and_is_none() -> None:
+    assert [n for n in ("bus", "basis", "physics", "glass") if is_plural(n)] == []
