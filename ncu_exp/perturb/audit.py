@@ -135,7 +135,7 @@ def fabricated_answer(item: Item, fabrication: Fabrication) -> str:
     lead = form.lead
     words = lead.split()
     if words and fold_text(words[-1]) in ("a", "an"):
-        lead = " ".join([*words[:-1], agree(words[-1], core)])
+        lead = " ".join([*words[:-1], agree(words[-1], fabrication.core)])
     return f"{lead} {core}".strip()
 
 

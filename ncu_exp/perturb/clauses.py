@@ -16,6 +16,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NAMES = re.compile(r"(?<![\w'’-])[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*")
 
 
+def holds_name(core: str) -> bool:
+    """Whether a name of several words stands in a phrase: "Ada Lovelace's way to work"."""
+    return any(" " in name for name in _NAMES.findall(core))
+
+
 def reword(core: str, draws: Draws, *, question: str) -> str:
     """Other names for the names in it, and opposites for words that have one.
 
@@ -34,14 +39,14 @@ def reword(core: str, draws: Draws, *, question: str) -> str:
 
 def _rename(core: str, draws: Draws, asked: set[str]) -> str:
     def rename(match: re.Match[str]) -> str:
-        name = match.group()
+        name, ending, _ = re.split(r"(['’]s$|$)", match.group(), maxsplit=1)
         opens = match.start() == 0 and " " not in name  # a capital that the sentence gives
         if opens or is_function_word(name) or significant_words(name) & asked:
-            return name
+            return name + ending
         if fold_text(name) in known_countries() | known_states():
-            return invent_place(name, draws)
+            return invent_place(name, draws) + ending
         renamed = class_member(name, draws) or keep_heads(name, draws, draws.last_name)
-        return renamed or draws.last_name()
+        return (renamed or draws.last_name()) + ending
 
     return _NAMES.sub(rename, core)
 

@@ -10,6 +10,7 @@ from itertools import islice
 from ncu_exp.config import Policy
 from ncu_exp.perturb import terms
 from ncu_exp.perturb.borrow import Pool, borrowed
+from ncu_exp.perturb.clauses import holds_name
 from ncu_exp.perturb.dates import draw_date_shift, shift_date
 from ncu_exp.perturb.draws import Draws, rng_for
 from ncu_exp.perturb.entities import natural_core
@@ -36,11 +37,11 @@ _TRIES = 200  # draws until an item counts as one that nothing can be fabricated
 
 
 def is_clause(item: Item, entity_type: AnswerType) -> bool:
-    """Whether the answer is too much of a sentence for other words to be put for all of it."""
+    """Whether the answer is no term to be replaced as one: a clause, or a name within a phrase."""
     form, core = answer_form(item.answer), natural_core(item)
     if entity_type is not AnswerType.other or terms.is_name(core) or terms.has_number(core):
         return False
-    return form.lead == "to" or terms.is_clause(core)
+    return form.lead == "to" or terms.is_clause(core) or holds_name(core)
 
 
 def fabricate(

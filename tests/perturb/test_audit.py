@@ -116,6 +116,10 @@ def test_the_scored_answer_has_the_true_answers_article_and_capitals(
     assert jobs.perturbed is not None
     assert jobs.fabricated.isupper()
     assert jobs.fabricated.title() in jobs.perturbed
+    swan = perturb_item(make_item("A swan.", "A SWAN", question="what is it"), config)
+    assert swan.fabricated is not None
+    lead, bird = swan.fabricated.split()
+    assert lead == ("An" if bird[0] in "EO" else "A")  # not as of an acronym: an M.
     ballad = perturb_item(make_item("It is an owl song.", "an owl song", question="what"), config)
     assert ballad.fabricated is not None
     assert ballad.perturbed == f"It is {ballad.fabricated}."

@@ -30,6 +30,7 @@ def draws() -> Draws:
             rf"to keep an eye on the ({'|'.join(CLAUSE_NOUNS)})s",
         ),
         ("to answer the embargo", rf"to answer the ({'|'.join(CLAUSE_NOUNS)})"),
+        ("the elder Mary Byron’s way to work", r"the elder [A-Z]\w+’s way to work"),
         ("New Bern and its early days", r"[A-Z]\w+ and its late days"),
         # What the question names stays.
         ("Hooke sold it to Ada Lovelace", r"Hooke bought it to Ada Lovelace"),

@@ -124,6 +124,7 @@ def test_the_other_spelling_is_searched_too(make_item: MakeItem) -> None:
 def test_clauses_are_told_from_names_and_terms(make_item: MakeItem) -> None:
     other = AnswerType.other
     assert is_clause(make_item("x", "to coordinate the response"), other)
+    assert is_clause(make_item("x", "Ada Lovelace's way to work"), other)
     assert not is_clause(make_item("x", "Love and the Death of a Very Long Name Indeed Sir"), other)
     assert not is_clause(make_item("x", "connect two minicomputers of the same make there"), other)
     assert not is_clause(make_item("x", "to coordinate"), AnswerType.work_of_art)
