@@ -119,16 +119,16 @@ def _ask_all(
 
     items, conditions = loaded.items, asked_conditions(config.condition.names)
     with ExitStack() as stack:
-        store = None
-        if config.cache.perturbations:
-            path = Path(config.cache.dir).expanduser() / PERTURBATIONS
-            store = stack.enter_context(closing(ContentStore(path)))
         arms_of_all = len(items) * len(conditions)
         asker = stack.enter_context(
             asking(config, plan, run=run, engines=engines, arms=arms_of_all)
         )
         perturb = None
         if Condition.adversarial in conditions:
+            store = None
+            if config.cache.perturbations:
+                path = Path(config.cache.dir).expanduser() / PERTURBATIONS
+                store = stack.enter_context(closing(ContentStore(path)))
             watch = partial(asker.watch, title="answers to borrow")
             perturb = make_perturb(items, config.perturb, store=store, watch=watch)
         for first in range(0, len(items), BLOCK_ITEMS):

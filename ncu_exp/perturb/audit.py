@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from ncu_exp.config import PerturbConfig
@@ -59,9 +59,10 @@ def _perturb(
 ) -> Perturbation:
     context = render_passages(item.gold_passages)
     mentions = find_mentions(context, searched_answers(item))
-    asked = [m for m in mentions if find_lookalikes(item.question, [m.matched_answer])]
+    found = {mention.matched_answer for mention in mentions}
+    asked = {answer for answer in found if find_lookalikes(item.question, [answer])}
     code = _obstacle(item, context, kind, mentions, asked)
-    mentions = [m for m in mentions if m not in asked]
+    mentions = [m for m in mentions if m.matched_answer not in asked]
     policy, seed = config.policy.value, config.seed
     if code:
         return excluded(item, code, kind=kind, policy=policy, seed=seed)
@@ -93,11 +94,11 @@ def _obstacle(
     context: str,
     kind: AnswerType,
     mentions: Sequence[Mention],
-    asked: Sequence[Mention],
+    asked: Collection[str],
 ) -> str:
     """The code of what stands in the way before anything is drawn, or an empty string.
 
-    `asked` are the mentions of what the question names itself.
+    `asked` are those of the mentioned answers that the question names itself.
     """
     if not context.strip():
         return "no_context"
@@ -111,8 +112,9 @@ def _obstacle(
         return _why_not_mentioned(item, context)
     if not any(is_numeric(item, m.matched_answer) is numeric for m in mentions):
         return "only_other_kind_in_context"
-    is_asked = any(fold_text(answer_form(m.matched_answer).core) == core for m in asked)
-    return "answer_in_question" if is_asked or len(asked) == len(mentions) else ""
+    is_asked = any(fold_text(answer_form(answer).core) == core for answer in asked)
+    nothing_else = all(mention.matched_answer in asked for mention in mentions)
+    return "answer_in_question" if is_asked or nothing_else else ""
 
 
 def _why_not_mentioned(item: Item, context: str) -> str:

@@ -8,7 +8,7 @@ from functools import cache, partial
 from ncu_exp.perturb.draws import Draws, known_countries, known_states
 from ncu_exp.perturb.folding import fold_text
 from ncu_exp.perturb.numerals import like_case
-from ncu_exp.perturb.terms import class_member, content_words, is_function_word
+from ncu_exp.perturb.terms import class_member, content_words, is_function_word, split_possessive
 from ncu_exp.perturb.things import invent_place, keep_heads
 from ncu_exp.perturb.words import CLAUSE_NOUNS, OPPOSITES, significant_words
 
@@ -39,7 +39,7 @@ def reword(core: str, draws: Draws, *, question: str) -> str:
 
 def _rename(core: str, draws: Draws, asked: set[str]) -> str:
     def rename(match: re.Match[str]) -> str:
-        name, ending, _ = re.split(r"(['’]s$|$)", match.group(), maxsplit=1)
+        name, ending = split_possessive(match.group())
         opens = match.start() == 0 and " " not in name  # a capital that the sentence gives
         if opens or is_function_word(name) or significant_words(name) & asked:
             return name + ending

@@ -161,7 +161,7 @@ def rename_people(
     `given` is put before a single name where an alias has more; `numbers` are the spellings of
     aliases that are numbers.
     """
-    core, ending = _possessive(natural_core(item))
+    core, ending = terms.split_possessive(natural_core(item))
     _, joiners = people.split_people(core)
     context = render_passages(item.gold_passages)
     full = "".join(a + b for a, b in zip((n.full for n in made), (*joiners, ""), strict=True))
@@ -224,14 +224,14 @@ def rename_place(item: Item, made: str, *, numbers: Mapping[str, str]) -> Fabric
 
 
 def _invent_organization(item: Item, draws: Draws) -> Fabrication:
-    core, _ = _possessive(natural_core(item))
+    core, _ = terms.split_possessive(natural_core(item))
     made = things.invent_organization(core, draws, question=item.question)
     return rename_organization(item, made, numbers=numeric_spellings(item, draws))
 
 
 def rename_organization(item: Item, made: str, *, numbers: Mapping[str, str]) -> Fabrication:
     """Another organisation, with what is short for both: acronyms, a team's own name."""
-    core, ending = _possessive(natural_core(item))
+    core, ending = terms.split_possessive(natural_core(item))
     named = rename(item, made, numbers=numbers)
     short, new_short = things.acronym(core), things.acronym(made) or made
     spellings = {a: new_short for a in item.aliases if a.replace(".", "") == short != core}
@@ -268,7 +268,7 @@ def rename(
     item: Item, made: str, *, numbers: Mapping[str, str], is_common: bool = False
 ) -> Fabrication:
     """Another name; where both have a head noun, what stands before or after it is short for it."""
-    core, _ = _possessive(natural_core(item))
+    core, _ = terms.split_possessive(natural_core(item))
     spellings = {**(_in_other_number(core, made) if is_common else {}), **numbers}
     proper, new_proper = things.without_heads(core), things.without_heads(made)
     if not proper or not new_proper:
@@ -281,7 +281,7 @@ def rename(
 
 def invent_other(item: Item, draws: Draws) -> Fabrication:
     """Other words of the same class or ending; a name keeps its head noun, an office its title."""
-    core, ending = _possessive(natural_core(item))
+    core, ending = terms.split_possessive(natural_core(item))
     office, country = things.invent_office(core, draws)
     if office:
         return Fabrication(office + ending, numeric_spellings(item, draws), drawn=country)
@@ -302,12 +302,6 @@ def numeric_spellings(item: Item, draws: Draws) -> dict[str, str]:
     shift = terms.draw_shift(draws.rng, " ".join(item.aliases))
     cores = {a: answer_form(a).core for a in item.aliases if is_numeric(item, a)}
     return {alias: shift(core) for alias, core in cores.items()}
-
-
-def _possessive(core: str) -> tuple[str, str]:
-    """The core and its possessive ending ("Gandhi's"), which the fabricated answer keeps."""
-    match = re.search(r"['’]s$", core)
-    return (core[: match.start()], match.group()) if match else (core, "")
 
 
 NAME_INVENTORS: dict[AnswerType, Inventor] = {

@@ -94,6 +94,12 @@ def class_member(core: str, draws: Draws) -> str | None:
     return like_case(core, member if is_singular else plural(member))
 
 
+def split_possessive(text: str) -> tuple[str, str]:
+    """A text and its possessive ending ("Gandhi's"), which what stands for it keeps."""
+    match = re.search(r"['’]s$", text)
+    return (text[: match.start()], match.group()) if match else (text, "")
+
+
 def other_number(term: str) -> str:
     """The plural of a singular term ("laser beam"), the singular of a plural one."""
     head, space, noun = term.rpartition(" ")
@@ -132,7 +138,7 @@ def invent_term(core: str, draws: Draws) -> str:
     used: set[str] = set()
 
     def other_word(match: re.Match[str]) -> str:
-        token, possessive, _ = re.split(r"(['’]s$|$)", match.group(), maxsplit=1)
+        token, possessive = split_possessive(match.group())
         folded = fold_text(token)
         if is_function_word(token) or not folded.isascii() or folded in QUALIFIERS:
             return match.group()
