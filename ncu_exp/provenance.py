@@ -9,7 +9,9 @@ import json
 import platform
 import re
 import subprocess
+from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,20 @@ def plain(value: Any) -> Any:
 def without_credentials(text: str) -> str:
     """The text with `user:password@` taken out of every URL in it."""
     return re.sub(r"(?<=://)[^/@\s]+@", "", text)
+
+
+@cache
+def code_sha256(*places: Path) -> str:
+    """Hex sha256 of the Python files of folders, and of single files; read once in a process."""
+    digest = hashlib.sha256()
+    for path in _python_files(places):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _python_files(places: Iterable[Path]) -> Iterable[Path]:
+    for place in places:
+        yield from sorted(place.glob("*.py")) if place.is_dir() else (place,)
 
 
 def config_sha256(config: Config) -> str:

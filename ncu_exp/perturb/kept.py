@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from ncu_exp.config import PerturbConfig
 from ncu_exp.contents import ContentStore, content_key
 from ncu_exp.perturb.substitute import apply_edits
 from ncu_exp.perturb.tagger import draw_versions
+from ncu_exp.provenance import code_sha256
 from ncu_exp.records import AnswerType, Item, Perturbation, render_passages
 
 Perturb = Callable[[Sequence[Item]], list[Perturbation]]
@@ -40,7 +39,8 @@ class Kept:
         self._policy, self._seed = config.policy.value, config.seed
         versions = draw_versions(config.spacy_model)
         self._origin = ", ".join(f"{name} {version}" for name, version in versions.items())
-        self._scope = [code_sha256(), versions, self._policy, self._seed, pool]
+        code = code_sha256(Path(__file__).parent, Path(records.__file__))
+        self._scope = [code, versions, self._policy, self._seed, pool]
 
     def __call__(self, items: Sequence[Item]) -> list[Perturbation]:
         keys = [content_key(self._scope, item_content(item)) for item in items]
@@ -85,12 +85,3 @@ def _value(made: Perturbation) -> dict[str, Any]:
         "residue": list(made.residue),
         "reason": made.reason,
     }
-
-
-@cache
-def code_sha256() -> str:
-    """Hex sha256 of the code that perturbs: with another rule the rows may be others."""
-    digest = hashlib.sha256()
-    for path in [*sorted(Path(__file__).parent.glob("*.py")), Path(records.__file__)]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -18,7 +18,7 @@ from ncu_exp.scoring.encoding import EncodedRequest, encode_request
 from ncu_exp.scoring.forward import NonFiniteError
 from ncu_exp.scoring.memory import Memory
 from ncu_exp.scoring.reference import generate_greedy
-from ncu_exp.scoring.ways import REFERENCE, TREE, Way, choose_way
+from ncu_exp.scoring.ways import REFERENCE, TREE, WAYS, Way, choose_way
 from ncu_exp.scoring.weights import OpenedModel, load_weights
 
 log = logging.getLogger(__name__)
@@ -154,14 +154,19 @@ class LocalEngine:
 
     @property
     def way(self) -> Way:
-        """The fast way that this model takes, found out on first use."""
+        """The fast way that this model takes, found out on first use on a machine."""
         if self._way is None:
-            self._way = choose_way(
-                self.model,
-                stop_ids=self.opened.stop_ids,
-                bound_nats=self.opened.precision.bound_nats,
-            )
+            self._way = WAYS.get(self._memory.recall_way() or "") or self._choose_way()
         return self._way
+
+    def _choose_way(self) -> Way:
+        way = choose_way(
+            self.model,
+            stop_ids=self.opened.stop_ids,
+            bound_nats=self.opened.precision.bound_nats,
+        )
+        self._memory.keep_way(way.name)
+        return way
 
     def _finish(self, encoded: EncodedRequest, outcome: Outcome) -> Score:
         if isinstance(outcome, NonFiniteError):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from ncu_exp.config import Numerics
 from ncu_exp.contents import ContentStore, content_key
+from ncu_exp.provenance import code_sha256, versions
 from ncu_exp.records import ContinuationScore
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest, hash_ids
@@ -37,6 +39,12 @@ class Memory(Protocol):
     def keep_latencies(self, requests: Sequence[EncodedRequest], seconds: Sequence[float]) -> None:
         """Remember the seconds of requests on this machine."""
 
+    def recall_way(self) -> str | None:
+        """The name of the fast way that the model took on this machine, if that is known."""
+
+    def keep_way(self, name: str) -> None:
+        """Remember the way that was found for the model on this machine."""
+
     def close(self) -> None:
         """Nothing is asked or told any more."""
 
@@ -56,6 +64,12 @@ class NoMemory:
         return None
 
     def keep_latencies(self, requests: Sequence[EncodedRequest], seconds: Sequence[float]) -> None:
+        return None
+
+    def recall_way(self) -> None:
+        return None
+
+    def keep_way(self, name: str) -> None:
         return None
 
     def close(self) -> None:
@@ -99,6 +113,14 @@ class StoredMemory:
         values = {self._latency_key(r): s for r, s in zip(requests, seconds, strict=True)}
         self._store.write(values, origin=self._weights)
 
+    def recall_way(self) -> str | None:
+        key = self._way_key()
+        found = self._store.read([key]).get(key)
+        return None if found is None else str(found)
+
+    def keep_way(self, name: str) -> None:
+        self._store.write({self._way_key(): name}, origin=self._weights)
+
     def close(self) -> None:
         self._store.close()
 
@@ -111,10 +133,16 @@ class StoredMemory:
         return content_key(self._scope, numerics.value, request.prompt_sha256, answers, length)
 
     def _latency_key(self, request: EncodedRequest) -> str:
-        machine = [platform.node(), platform.machine(), os.cpu_count(), self._gpu()]
-        return content_key(
-            self._scope, "latency", machine, request.prompt_sha256, request.request.max_new_tokens
-        )
+        length = request.request.max_new_tokens
+        return content_key(self._scope, "latency", self._machine(), request.prompt_sha256, length)
+
+    def _way_key(self) -> str:
+        """A way was proven for this machine, these libraries and this code alone."""
+        code = code_sha256(Path(__file__).parent)
+        return content_key(self._scope, "way", self._machine(), versions(), code)
+
+    def _machine(self) -> list[Any]:
+        return [platform.node(), platform.machine(), os.cpu_count(), self._gpu()]
 
     def _gpu(self) -> str:
         if self._device != "cuda":

@@ -91,6 +91,7 @@ BATCHED = Way(
 # Padding stands between a prompt and its answer in the cache: a window that counts would miscount.
 UNPADDED = Way("unpadded", _alone, _plain, smallest_budget=1)
 REFERENCE = Way("reference", _alone, _one_by_one, smallest_budget=1)
+WAYS = {way.name: way for way in (TREE, BATCHED, UNPADDED, REFERENCE)}
 
 
 def choose_way(model: Any, *, stop_ids: Collection[int], bound_nats: float) -> Way:

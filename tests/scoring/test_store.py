@@ -20,8 +20,10 @@ import pytest
 from ncu_exp.config import Numerics, PrecisionName
 from ncu_exp.contents import ContentStore, content_key
 from ncu_exp.records import Score
+from ncu_exp.scoring import local, memory
 from ncu_exp.scoring.memory import StoredMemory
 from ncu_exp.scoring.precision import PRECISIONS
+from ncu_exp.scoring.ways import TREE
 from tests.scoring.test_paths import ask, engine_of, run
 from tests.tiny import save_tiny_model, tiny_model
 
@@ -147,6 +149,25 @@ def test_what_is_known_needs_no_weights(
     again._load = Refuse()
     assert run(again, REQUESTS, numerics=numerics) == first
     assert (again.asked, again.recalled) == (5, 5)
+
+
+def test_a_model_is_tried_once_on_a_machine(
+    store: ContentStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert remembering(store, folder).way is TREE
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "choose_way", Refuse())
+        assert remembering(store, folder).way is TREE
+        others: tuple[dict[str, Any], ...] = (
+            {"precision": PRECISIONS[PrecisionName.bf16]},
+            {"folder": save_tiny_model(folder.parent / "other", architecture="qwen2")},
+        )
+        for other in others:
+            with pytest.raises(AssertionError, match="weights were used"):
+                _ = remembering(store, other.pop("folder", folder), **other).way
+        patch.setattr(memory, "versions", lambda: {"torch": "another"})
+        with pytest.raises(AssertionError, match="weights were used"):
+            _ = remembering(store, folder).way
 
 
 def test_an_interrupted_job_goes_on_where_it_stopped(store: ContentStore, folder: Path) -> None:
