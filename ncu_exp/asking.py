@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from ncu_exp import terminal, tracking
 from ncu_exp.config import Config, Numerics
 from ncu_exp.contents import SCORES
+from ncu_exp.errors import EndpointError, UserError
 from ncu_exp.prompt import build_prompt
 from ncu_exp.records import (
     Arm,
@@ -22,22 +24,24 @@ from ncu_exp.records import (
     Score,
     ScoreRequest,
 )
-from ncu_exp.scoring.engine import EngineHolder, EnginePlan
+from ncu_exp.scoring.engine import Engine, EngineHolder, EnginePlan
 
 if TYPE_CHECKING:
-    from ncu_exp.scoring.local import LocalEngine
     from ncu_exp.scoring.numerics import NumericsCheck
+
+log = logging.getLogger(__name__)
 
 LIVE_METRICS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was seen while asking: latencies, cost, and the check of a fast run."""
+    """What was seen while asking: latencies, cost, and the check of a fast run, what failed."""
 
     probes: list[LatencyProbe]
     cost: dict[str, float]
     check: NumericsCheck | None
+    failure: UserError | None = None  # of the job, once its results are written
 
 
 def asked_conditions(names: Sequence[Condition]) -> list[Condition]:
@@ -84,7 +88,8 @@ def asking(
     cache_dir = Path(config.cache.dir).expanduser()
     store = cache_dir / SCORES if config.cache.scores else None
     engine = engines.open(plan, cache_dir=cache_dir, store=store)
-    run.log_params({"model.revision": engine.opened.revision})
+    log.info("%s: %s", config.model.label, engine.preflight())
+    run.log_params({"model.revision": engine.revision})
     with terminal.progress_bar(config.model.label, arms=arms) as bar:
         yield Asker(config, engine, run=run, bar=bar)
 
@@ -96,13 +101,12 @@ class Asker:
     """
 
     def __init__(
-        self, config: Config, engine: LocalEngine, *, run: tracking.Run, bar: terminal.Bar
+        self, config: Config, engine: Engine, *, run: tracking.Run, bar: terminal.Bar
     ) -> None:
         from ncu_exp.scoring.numerics import Handful
 
         self._config, self._engine = config, engine
         self._run, self._bar = run, bar
-        self._before = engine.asked, engine.recalled
         self._handful = Handful(config.score.check_requests, seed=config.dataset.seed)
         self._probed: list[ScoreRequest] = []
         self._start = self._told = time.perf_counter()
@@ -141,7 +145,7 @@ class Asker:
         ):
             found[index] = score
             self._requests += 1
-            self._bar.advance(1, per_s=self._per_s)
+            self._bar.advance(1, per_s=self._per_s, usd=self._engine.spent.get("api/usd"))
             if time.perf_counter() - self._told > LIVE_METRICS_EVERY_S:
                 self._tell()
         return found
@@ -156,28 +160,30 @@ class Asker:
             "progress/requests_done": self._requests,
             "progress/requests_per_s": self._per_s,
         }
+        live |= {f"progress/{k.rpartition('/')[2]}": v for k, v in self._engine.spent.items()}
         self._run.log_metrics(live, step=self._requests)
 
     def finish(self) -> Asked:
         """Check a fast run, probe latency, and count what it all took."""
         from ncu_exp.scoring.local import peak_memory_gb
-        from ncu_exp.scoring.numerics import check_numerics
 
         self._tell()
         engine = self._engine
-        asked, recalled = engine.asked - self._before[0], engine.recalled - self._before[1]
-        cost = {"store/hit_rate": recalled / max(asked, 1)}
-        if not recalled:  # what was remembered says nothing of speed
+        cost = {"store/hit_rate": engine.recalled / max(engine.asked, 1)}
+        if not engine.recalled:  # what was remembered says nothing of speed
             cost["throughput/items_per_s"] = self._items / self._seconds
             cost["throughput/tokens_per_s"] = self._tokens / self._seconds
-        check = None
-        if self._config.score.numerics is Numerics.fast:
-            check = check_numerics(engine, self._handful.pairs)
+        check, failure = None, None
+        fast = self._config.score.numerics is Numerics.fast
+        try:
+            check = engine.verify(self._handful.pairs if fast else ())
+        except EndpointError as error:
+            failure = error
         if check is not None:
             cost["numerics/max_abs_diff_nats"] = check.max_abs_diff_nats
         probes = list(engine.latency(self._probed))
         cost["memory/peak_gb"] = peak_memory_gb()
-        return Asked(probes, cost, check)
+        return Asked(probes, cost | engine.spent, check, failure)
 
 
 def latency_requests(requests: Sequence[ScoreRequest], n_items: int) -> list[ScoreRequest]:

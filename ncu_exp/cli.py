@@ -21,7 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 
-from ncu_exp.config import conf_dir, from_dictconfig, register
+from ncu_exp.config import Preflight, conf_dir, from_dictconfig, register
 from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
 from ncu_exp.scoring.engine import EngineHolder
@@ -93,13 +93,17 @@ def _run(config: Config, job: JobContext) -> str:
     from rich.console import Console
 
     from ncu_exp.description import run_name
-    from ncu_exp.experiment import run_job
+    from ncu_exp.experiment import preflight, run_job
     from ncu_exp.terminal import left_out, metrics_table
     from ncu_exp.tracking import ui_command
 
-    result = run_job(config, job, engines=_engines)
     # Without a terminal (a pipe, a log) there is no width to respect.
     console = Console(width=None if sys.stdout.isatty() else 120)
+    if config.preflight is Preflight.only:
+        told = f"{config.model.label}: {preflight(config, engines=_engines)}"
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
+        return ""
+    result = run_job(config, job, engines=_engines)
     found = result.findings
     console.print(metrics_table(found.metrics, title=run_name(config)))
     for line in left_out(found.losses, found.audit):

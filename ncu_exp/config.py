@@ -6,6 +6,7 @@ composition, before anything is loaded. `from_dictconfig` hands plain dataclasse
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -79,10 +80,41 @@ class Policy(Enum):
     corpus = "corpus"  # another item's answer of the same type
 
 
+class EstimatorName(Enum):
+    """How a log-probability is obtained from a model that does not tell it."""
+
+    auto = "auto"  # exact where the engine tells it, else an interval that holds it
+    paper = "paper"  # the paper's convention for chat APIs: -15 where a token is missing
+    sampled = "sampled"  # the share of sampled answers that equal it, with Wilson's interval
+
+
+class Continuing(Enum):
+    """How a chat server is told to go on from the beginning of an assistant's message."""
+
+    no = "no"
+    continue_final_message = "continue_final_message"  # vLLM, SGLang: a field of the request
+    prefix = "prefix"  # Mistral, DeepSeek: a field of the message
+    prefill = "prefill"  # a last message of the assistant is enough
+
+
+class Preflight(Enum):
+    check = "check"  # ask an endpoint what it can do before a job begins
+    only = "only"  # and do nothing else
+
+
 class Position(Enum):
     start = "start"
     centre = "centre"
     end = "end"
+
+
+@dataclass
+class PricesConfig:
+    """What an endpoint charges, in US dollars per million tokens."""
+
+    input_usd: float | None = None
+    output_usd: float | None = None
+    as_of: str | None = None  # the date of the price list, YYYY-MM-DD
 
 
 @dataclass
@@ -102,6 +134,11 @@ class ModelConfig:
     trust_remote_code: bool = False
     base_url: str | None = None
     api_key_env: str | None = None  # the NAME of the environment variable that holds the key
+    tokenizer: str | None = None  # of an endpoint's model: hub id, directory or GGUF file
+    logprobs: bool = True  # whether an endpoint tells log-probs; without them, answers are sampled
+    top_logprobs: int = 20  # alternatives per generated token that a chat API is asked for
+    continues: Continuing = Continuing.no
+    prices: PricesConfig = field(default_factory=PricesConfig)
 
 
 @dataclass
@@ -207,6 +244,20 @@ class ScoreConfig:
     max_new_tokens: int = MISSING
     batch_tokens: int = MISSING  # tokens of one forward pass
     check_requests: int = MISSING  # requests that a fast run scores again by reference
+    samples: int = MISSING  # answers per prompt of estimator=sampled
+
+
+@dataclass
+class ApiConfig:
+    """Manners towards endpoints. The limits are of one job; what is stored costs nothing again."""
+
+    concurrency: int = MISSING  # requests in flight at once
+    timeout_s: float = MISSING  # of one try
+    max_retries: int = MISSING  # after 429, 5xx, time-outs and lost connections
+    max_failure_rate: float = MISSING  # above this share of failed requests the job fails
+    max_usd: float | None = None
+    max_requests: int | None = None
+    max_tokens: int | None = None  # of prompts and answers together
 
 
 @dataclass
@@ -234,6 +285,9 @@ class Config:
     prompt: PromptConfig = field(default_factory=PromptConfig)
     perturb: PerturbConfig = field(default_factory=PerturbConfig)
     score: ScoreConfig = field(default_factory=ScoreConfig)
+    estimator: EstimatorName = EstimatorName.auto
+    api: ApiConfig = field(default_factory=ApiConfig)
+    preflight: Preflight = Preflight.check
     latency: LatencyConfig = field(default_factory=LatencyConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
@@ -274,41 +328,30 @@ def from_dictconfig(cfg: DictConfig) -> Config:
 
 def check_values(config: Config) -> None:
     """Refuse values out of range, naming the key."""
-    bounds: list[tuple[str, float, bool, str]] = [
-        ("metrics.tau", config.metrics.tau, 0 < config.metrics.tau < 1, "between 0 and 1"),
-        ("metrics.epsilon", config.metrics.epsilon, config.metrics.epsilon > 0, "above 0"),
-        ("metrics.resamples", config.metrics.resamples, config.metrics.resamples >= 100, ">= 100"),
-        (
-            "metrics.confidence",
-            config.metrics.confidence,
-            0 < config.metrics.confidence < 1,
-            "between 0 and 1",
-        ),
-        (
-            "score.max_new_tokens",
-            config.score.max_new_tokens,
-            config.score.max_new_tokens >= 0,
-            ">= 0",
-        ),
-        ("score.batch_tokens", config.score.batch_tokens, config.score.batch_tokens > 0, "above 0"),
-        (
-            "score.check_requests",
-            config.score.check_requests,
-            config.score.check_requests >= 0,
-            ">= 0",
-        ),
-        ("latency.items", config.latency.items, config.latency.items >= 0, ">= 0"),
-        (
-            "perturb.noise.amount",
-            config.perturb.noise.amount,
-            config.perturb.noise.amount > 0,
-            ">0",
-        ),
+    m, s, api = config.metrics, config.score, config.api
+    ranges: list[tuple[str, float | None, Callable[[float], bool], str]] = [
+        ("metrics.tau", m.tau, lambda x: 0 < x < 1, "between 0 and 1"),
+        ("metrics.epsilon", m.epsilon, lambda x: x > 0, "above 0"),
+        ("metrics.resamples", m.resamples, lambda x: x >= 100, ">= 100"),
+        ("metrics.confidence", m.confidence, lambda x: 0 < x < 1, "between 0 and 1"),
+        ("score.max_new_tokens", s.max_new_tokens, lambda x: x >= 0, ">= 0"),
+        ("score.batch_tokens", s.batch_tokens, lambda x: x > 0, "above 0"),
+        ("score.check_requests", s.check_requests, lambda x: x >= 0, ">= 0"),
+        ("score.samples", s.samples, lambda x: x >= 1, ">= 1"),
+        ("latency.items", config.latency.items, lambda x: x >= 0, ">= 0"),
+        ("perturb.noise.amount", config.perturb.noise.amount, lambda x: x > 0, "above 0"),
+        ("dataset.limit", config.dataset.limit, lambda x: x > 0, "above 0"),
+        ("model.top_logprobs", config.model.top_logprobs, lambda x: x >= 1, ">= 1"),
+        ("api.concurrency", api.concurrency, lambda x: x >= 1, ">= 1"),
+        ("api.timeout_s", api.timeout_s, lambda x: x > 0, "above 0"),
+        ("api.max_retries", api.max_retries, lambda x: x >= 0, ">= 0"),
+        ("api.max_failure_rate", api.max_failure_rate, lambda x: 0 <= x <= 1, "between 0 and 1"),
+        ("api.max_usd", api.max_usd, lambda x: x > 0, "above 0"),
+        ("api.max_requests", api.max_requests, lambda x: x > 0, "above 0"),
+        ("api.max_tokens", api.max_tokens, lambda x: x > 0, "above 0"),
     ]
-    if config.dataset.limit is not None:
-        bounds.append(("dataset.limit", config.dataset.limit, config.dataset.limit > 0, "above 0"))
-    for key, value, fits, wanted in bounds:
-        if not fits:
+    for key, value, fits, wanted in ranges:
+        if value is not None and not fits(value):
             raise UserError(f"{key}={value} is out of range: it must be {wanted}.")
     if not config.condition.names:
         raise UserError("condition.names is empty: name at least one condition.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_exp import provenance
-from ncu_exp.config import Config
+from ncu_exp.config import Config, EngineName, EstimatorName
 from ncu_exp.scoring.engine import EnginePlan
 
 
@@ -26,16 +26,33 @@ def run_name(config: Config) -> str:
     """What a person reads in the list of runs: model, corpus, conditions, precision."""
     names = [c.value for c in config.condition.names]
     conditions = "all" if names == ["zero", "oracle", "adversarial", "noise"] else "+".join(names)
-    parts = (config.model.label, config.dataset.name.value, conditions, config.precision.name.value)
+    parts = [config.model.label, config.dataset.name.value, conditions, config.precision.name.value]
+    if config.estimator is not EstimatorName.auto:
+        parts.append(f"{config.estimator.value} estimator")
     return " · ".join(parts)
 
 
 def engine_facts(plan: EnginePlan, config: Config) -> dict[str, str]:
     """How the numbers were obtained, for the head of the report."""
-    return {
-        "Precision": f"{plan.precision.name.value} on {plan.device}",
-        "Scoring": f"local weights, exact, {config.score.numerics.value} numerics",
+    if not plan.is_endpoint:
+        return {
+            "Precision": f"{plan.precision.name.value} on {plan.device}",
+            "Scoring": f"local weights, exact, {config.score.numerics.value} numerics",
+        }
+    how = {
+        EstimatorName.paper: "chat API by the paper's convention (-15 nats where a token is "
+        "missing): not comparable with exact scores or intervals",
+        EstimatorName.sampled: f"shares of {plan.samples} sampled answers with Wilson's 95% "
+        "intervals, of whole answers: not comparable with scores per token",
     }
+    exact = plan.model.engine is EngineName.openai_completions
+    otherwise = (
+        "log-probs of prompts, exact"
+        if exact
+        else f"chat API, intervals from {plan.model.top_logprobs} alternatives per token"
+    )
+    told = otherwise if exact else how.get(plan.estimator, otherwise)
+    return {"Served at": plan.model.base_url or "its vendor's address", "Scoring": told}
 
 
 def run_params(config: Config, job: JobContext) -> dict[str, Any]:
@@ -53,6 +70,7 @@ def run_params(config: Config, job: JobContext) -> dict[str, Any]:
         "perturb.policy": config.perturb.policy.value,
         "perturb.seed": config.perturb.seed,
         "perturb.path": config.perturb.path,
+        "estimator": config.estimator.value,
         "score.numerics": config.score.numerics.value,
         "score.max_new_tokens": config.score.max_new_tokens,
         "latency.items": config.latency.items,

@@ -27,3 +27,11 @@ class ModelError(UserError):
 
 class PerturbationError(UserError):
     """A perturbation that cannot be made at all (a tagger that is not installed)."""
+
+
+class EndpointError(UserError):
+    """A server that cannot be asked, or does not tell what it was asked for."""
+
+
+class BudgetError(UserError):
+    """A limit of requests, tokens or money that a job has reached; what it has is stored."""

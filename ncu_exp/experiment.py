@@ -64,13 +64,32 @@ def run_job(config: Config, job: JobContext, *, engines: EngineHolder) -> JobRes
     return JobResult(run.run_id, findings)
 
 
+def plan_of(config: Config) -> EnginePlan:
+    """How the job's model is to be asked; raises UserError where it cannot be."""
+    return plan_engine(
+        config.model,
+        config.precision.name,
+        prompt=config.prompt.name,
+        estimator=config.estimator,
+        api=config.api,
+        samples=config.score.samples,
+    )
+
+
+def preflight(config: Config, *, engines: EngineHolder) -> str:
+    """What the job's engine can do, in a line; for an endpoint, after one tiny request."""
+    plan = plan_of(config)
+    engine = engines.open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=None)
+    return engine.preflight()
+
+
 def _run(config: Config, job: JobContext, *, run: tracking.Run, engines: EngineHolder) -> Findings:
     from ncu_exp.data.corpora import load_items
     from ncu_exp.perturb.tagger import draw_versions
     from ncu_exp.prompt import check_prompt
     from ncu_exp.results import ResultsWriter, loggable
 
-    plan = plan_engine(config.model, config.precision.name, prompt=config.prompt.name)
+    plan = plan_of(config)
     check_prompt(config.prompt)
     run.log_params({"precision.name": plan.precision.name.value, "device": plan.device})
 
@@ -100,6 +119,8 @@ def _run(config: Config, job: JobContext, *, run: tracking.Run, engines: EngineH
     run.log_folder(results.folder)
     run.announce_table("tables/items_preview.json")
     _refuse_bad_numerics(asked.check)
+    if asked.failure is not None:
+        raise asked.failure
     return findings
 
 

@@ -85,12 +85,14 @@ def success_rates(metrics: Sequence[Metric], *, settings: MetricsConfig) -> Figu
     figure, axes = _one_axes(title, height=1.3 + 0.5 * len(rows))
     for y, (_, condition, marker, metric) in enumerate(rows):
         _rate(axes, y, metric=metric, colour=COLOURS[condition], marker=marker)
+    bounded = any(metric.is_bounded for *_, metric in rows)
     axes.set_yticks(range(len(rows)), [label for label, *_ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
     axes.set_xlabel(
         "Items (%) with exp(mean log-probability per answer token) above the threshold.\n"
         f"Bars: {settings.confidence:.0%} bootstrap intervals over items."
+        + ("\nOpen marks: the API bounds the share from both sides." if bounded else "")
     )
     return figure
 
@@ -101,10 +103,10 @@ def ncu_distribution(table: pd.DataFrame, metrics: Sequence[Metric]) -> Figure:
     Items with NCU of exactly 0, where the context did not help, are a bar of their own.
     """
     groups = [
-        (condition, rows["ncu"].dropna().to_numpy(dtype="float64"))
+        (condition, rows.loc[rows["ncu_lower"].notna() | rows["ncu"].notna()])
         for condition, rows in _true_rows(table)
     ]
-    groups = [(condition, values) for condition, values in groups if values.size]
+    groups = [(condition, rows) for condition, rows in groups if len(rows)]
     asked = _items(table["item_id"].nunique())
     title = f"Share of the uncertainty that the context removed (NCU), {asked}"
     if not groups:
@@ -113,15 +115,17 @@ def ncu_distribution(table: pd.DataFrame, metrics: Sequence[Metric]) -> Figure:
     figure = _figure(title, height=1.2 + 1.15 * len(groups))
     panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     by_name = {metric.name: metric for metric in metrics}
-    for axes, (condition, values) in zip(panels, groups, strict=True):
+    bounded = any(rows["ncu"].isna().any() for _, rows in groups)
+    for axes, (condition, rows) in zip(panels, groups, strict=True):
         _plain(axes, grid="y")
-        _histogram(axes, values, colour=COLOURS[condition])
-        _tell(axes, _ncu_summary(condition, values.size, mean=by_name.get(f"{condition}/ncu")))
+        (_band if bounded else _histogram)(axes, rows, colour=COLOURS[condition])
+        _tell(axes, _ncu_summary(condition, len(rows), mean=by_name.get(f"{condition}/ncu")))
     panels[-1].set_xticks([-0.06, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     panels[-1].set_xlabel(
         "NCU of an item (0: the context did not help or made it worse, 1: no uncertainty is left)"
     )
-    figure.supylabel("Items (%)", fontsize=9, color=_INK)
+    told = "Items with at least this NCU (%)\nwithin the band" if bounded else "Items (%)"
+    figure.supylabel(told, fontsize=9, color=_INK)
     return figure
 
 
@@ -133,7 +137,12 @@ def surprisal_before_after(table: pd.DataFrame, *, settings: MetricsConfig) -> F
         if rows["cus"].notna().any()
     ]
     asked = _items(table["item_id"].nunique())
+    hidden = sum(
+        int((rows["cus"].isna() & rows["ncu_lower"].notna()).sum()) for _, rows in _true_rows(table)
+    )
     title = f"Surprisal of the true answer without and with the context, {asked}"
+    if hidden:
+        title += f"\n{_items(hidden)} of the conditions are only bounded, and not shown"
     if not groups:
         return _empty(title, "No item is scored both without and with a context.")
 
@@ -197,21 +206,45 @@ def _true_rows(table: pd.DataFrame) -> list[tuple[Condition, pd.DataFrame]]:
 
 def _rate(axes: Axes, y: int, *, metric: Metric, colour: str, marker: str) -> None:
     value, lo, hi = 100 * metric.value, 100 * metric.lo, 100 * metric.hi
+    low, high = 100 * metric.lower, 100 * metric.upper
     of = f"n = {metric.n:,} of {metric.n_total:,}"
-    if math.isnan(value):
+    if math.isnan(value) and not metric.is_bounded:
         _tell_beside(axes, y, text=f"not scored\n{of}")
         return
     if not math.isnan(lo):
         axes.plot([lo, hi], [y, y], color=colour, linewidth=3, alpha=0.45, solid_capstyle="butt")
-    axes.plot(value, y, marker=marker, color=colour, markersize=8, clip_on=False)
+    ends = (low, high) if metric.is_bounded else (value,)
+    if metric.is_bounded:  # known to lie between two ends, which are open
+        axes.plot(ends, [y, y], color=colour, linewidth=8, alpha=0.3, solid_capstyle="butt")
+    fill = "white" if metric.is_bounded else colour
+    for x in ends:
+        axes.plot(x, y, marker, color=colour, mfc=fill, markersize=8, clip_on=False)
     interval = "" if math.isnan(lo) else f" [{lo:.0f}, {hi:.0f}]"
-    _tell_beside(axes, y, text=f"{value:.0f}%{interval}\n{of}")
+    told = "…".join(f"{x:.0f}" for x in ends)
+    _tell_beside(axes, y, text=f"{told}%{interval}\n{of}")
 
 
-def _histogram(axes: Axes, values: Any, *, colour: str) -> None:
+def _band(axes: Axes, rows: pd.DataFrame, *, colour: str) -> None:
+    """The share of items with an NCU of at least x: between those of the two ends of each item."""
+    import numpy as np
+
+    x = np.linspace(0, 1, 201)
+    low, high = (
+        100 * (rows[f"ncu_{end}"].to_numpy(dtype="float64")[:, None] >= x).mean(axis=0)
+        for end in ("lower", "upper")
+    )
+    axes.fill_between(x[1:], low[1:], high[1:], color=colour, alpha=0.35, linewidth=0)
+    for share in (low, high):
+        axes.plot(x[1:], share[1:], color=colour, linewidth=1.2)
+    axes.set_ylim(0, 105)
+    axes.set_xlim(-0.1, 1.01)
+
+
+def _histogram(axes: Axes, rows: pd.DataFrame, *, colour: str) -> None:
     """Shares in (0, 1] by bins, and the share at exactly 0 as a hatched bar left of them."""
     import numpy as np
 
+    values = rows["ncu"].to_numpy(dtype="float64")
     edges = np.linspace(0, 1, _NCU_BINS + 1)
     counts, _ = np.histogram(values[values > 0], edges)
     shares = 100 * counts / values.size
@@ -227,6 +260,8 @@ def _histogram(axes: Axes, values: Any, *, colour: str) -> None:
 
 def _ncu_summary(condition: Condition, n: int, *, mean: Metric | None) -> str:
     told = f"{condition}\nn = {n:,}"
+    if mean is not None and mean.is_bounded:
+        return f"{told} of {mean.n_total:,}\nmean {mean.lower:.2f}…{mean.upper:.2f}"
     if mean is None or math.isnan(mean.value):
         return told
     interval = "" if math.isnan(mean.lo) else f"\n[{mean.lo:.2f}, {mean.hi:.2f}]"

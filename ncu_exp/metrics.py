@@ -6,11 +6,13 @@ in RAG Systems", arXiv 2606.23695; string matching: the official SQuAD v1.1 eval
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.records import Condition, Continuation, LatencyProbe, Status
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _MAX_REASONS = 3
+BOUNDING = ("interval", "sampled")  # estimators that bound what they cannot tell
 
 
 def surprisal(mean_logprob: Floats) -> Floats:
@@ -46,15 +49,26 @@ def surprisal(mean_logprob: Floats) -> Floats:
 
 def cus(s_prior: Floats, s_post: Floats) -> Floats:
     """Context utilisation score (nats per token): the surprisal that the context removed."""
-    return s_prior - s_post
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):  # two unbounded ends have no difference
+        return s_prior - s_post
 
 
 def ncu_raw(s_prior: Floats, s_post: Floats, *, epsilon: float) -> Floats:
     """CUS as a fraction of the prior surprisal: 1 is all of it, below 0 the context hurt.
 
-    Unbounded below: it explodes where the model knew the answer already (s_prior near 0).
+    Unbounded below: it explodes where the model knew the answer already (s_prior near 0). Where
+    s_prior is without bound it is its limit, 1, and -infinity where s_post is.
     """
-    return cus(s_prior, s_post) / (s_prior + epsilon)
+    import numpy as np
+
+    raw: Any
+    with np.errstate(invalid="ignore"):
+        raw = cus(s_prior, s_post) / (s_prior + epsilon)
+    limit = np.where(np.isinf(s_post), -np.inf, np.where(np.isinf(s_prior), 1.0, raw))
+    found: Any = np.where(np.isnan(s_prior) | np.isnan(s_post), np.nan, limit)[()]
+    return found  # type: ignore[no-any-return]  # a number of a number, an array of arrays
 
 
 def ncu(s_prior: Floats, s_post: Floats, *, epsilon: float) -> Floats:
@@ -142,7 +156,7 @@ def aggregate(table: pd.DataFrame, *, settings: MetricsConfig) -> list[Metric]:
         group = _Group(condition, rows, settings)
         metrics += _answering(group)
         if condition is not Condition.zero:
-            metrics += _utilisation(group, prior["surprisal_nats"])
+            metrics += _utilisation(group, prior)
         if condition is Condition.adversarial:
             metrics += _conflict(group, _rows(table, condition, Continuation.fabricated))
     return metrics
@@ -162,6 +176,28 @@ def latency_metrics(probes: Sequence[LatencyProbe]) -> list[Metric]:
             name = f"latency/{condition}_p{percent}_s"
             metrics.append(Metric(name, value, np.nan, np.nan, n, n))
     return metrics
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Values of items, as the lower and the upper ends of what they may be; one where known."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def are_known(self) -> bool:
+        import numpy as np
+
+        return np.array_equal(self.lower, self.upper, equal_nan=True)
+
+    def fall(self, function: Callable[..., Any]) -> _Ends:
+        """The ends of a function that falls with the values."""
+        return _Ends(function(self.upper), function(self.lower))
+
+    def rise(self, function: Callable[..., Any]) -> _Ends:
+        """The ends of a function that rises with the values."""
+        return _Ends(function(self.lower), function(self.upper))
 
 
 @dataclass(frozen=True)
@@ -189,9 +225,38 @@ class _Group:
             reason=otherwise if missing else "",
         )
 
+    def bounded(self, measure: str, low: Estimate, high: Estimate, *, n: int) -> Metric:
+        """A number that lies between two estimates."""
+        return Metric(
+            name=f"{self.condition}/{measure}",
+            value=math.nan,
+            lo=low.lo,
+            hi=high.hi,
+            n=n,
+            n_total=len(self.rows),
+            reason="known within bounds only",
+            lower=low.value,
+            upper=high.value,
+        )
+
     def mean(self, measure: str, values: Any, *, otherwise: str) -> Metric:
         estimate = mean_interval(values, self.plan)
         return self.metric(measure, estimate, n=len(values), otherwise=otherwise)
+
+    def of_ends(
+        self,
+        measure: str,
+        ends: _Ends,
+        *,
+        otherwise: str,
+        interval: Callable[..., Estimate] = mean_interval,
+    ) -> Metric:
+        """A mean (or another statistic that rises with each value) of values or of their ends."""
+        n = len(ends.lower)
+        low = interval(ends.lower, self.plan)
+        if ends.are_known:
+            return self.metric(measure, low, n=n, otherwise=otherwise)
+        return self.bounded(measure, low, interval(ends.upper, self.plan), n=n)
 
 
 def _answering(group: _Group) -> list[Metric]:
@@ -200,41 +265,80 @@ def _answering(group: _Group) -> list[Metric]:
     generated = rows[rows["em"].notna()]
     why = _why_no_row(group.rows, group.condition)
     no_text = why if rows.empty else "no greedy text was generated"
-    known = success(_floats(rows, "mean_logprob"), tau=group.settings.tau)
+    means = _means(rows)
+    known = means.rise(partial(success, tau=group.settings.tau))
     n, n_total = len(rows), len(group.rows)
     return [
-        group.mean("accuracy", known, otherwise=why),
+        group.of_ends("accuracy", known, otherwise=why),
         group.mean("em", _floats(generated, "em"), otherwise=no_text),
         group.mean("f1", _floats(generated, "f1"), otherwise=no_text),
-        group.mean("surprisal", _floats(rows, "surprisal_nats"), otherwise=why),
+        group.of_ends("surprisal", means.fall(surprisal), otherwise=why),
         group.metric("n", Estimate(float(n)), n=n),
         group.metric("n_total", Estimate(float(n_total)), n=n_total),
+        *_censored(group, rows),
     ]
 
 
-def _utilisation(group: _Group, prior: pd.Series[float]) -> list[Metric]:
+def _censored(group: _Group, rows: pd.DataFrame) -> list[Metric]:
+    """The shares of answers and of tokens that are only bounded, where an engine bounds them."""
+    import numpy as np
+
+    if not rows["estimator"].isin(BOUNDING).any():
+        return []
+    censored, tokens = _floats(rows, "n_censored"), _floats(rows, "n_tokens")
+    share = ratio_interval(censored, tokens, plan=group.plan)
+    return [
+        group.mean("censored_items", np.asarray(censored > 0), otherwise=""),
+        group.metric("censored_tokens", share, n=len(rows)),
+    ]
+
+
+def _utilisation(group: _Group, prior: pd.DataFrame) -> list[Metric]:
     """What the context did to the surprisal, over items scored with and without it."""
     rows = _ok(group.rows)
-    pairs = rows.join(prior.rename("prior_nats"), on="item_id", how="inner")
-    s_prior, s_post = _floats(pairs, "prior_nats"), _floats(pairs, "surprisal_nats")
+    means = ["mean_logprob", "mean_logprob_lower", "mean_logprob_upper"]
+    priors = prior[means].add_suffix("_prior")
+    pairs = rows.join(priors, on="item_id", how="inner")
+    s_post = _means(pairs).fall(surprisal)
+    s_prior = _means(pairs, "_prior").fall(surprisal)
     why = (
         _why_no_row(group.rows, group.condition)
         if rows.empty
         else "no item is scored both under zero and under this condition"
     )
-    raw = ncu_raw(s_prior, s_post, epsilon=group.settings.epsilon)
-    bounded = ncu(s_prior, s_post, epsilon=group.settings.epsilon)
-    n = len(pairs)
-    median = median_interval(raw, group.plan)
-    pooled = ratio_interval(cus(s_prior, s_post), s_prior, plan=group.plan)
-    no_prior = why if not n else "the surprisal without context is zero for every item"
+    epsilon = group.settings.epsilon
+    # NCU rises with the surprisal without context, and falls with the one with it.
+    raw = _Ends(
+        ncu_raw(s_prior.lower, s_post.upper, epsilon=epsilon),
+        ncu_raw(s_prior.upper, s_post.lower, epsilon=epsilon),
+    )
+    no_prior = why if pairs.empty else "the surprisal without context is zero for every item"
     return [
-        group.mean("ncu", bounded, otherwise=why),
-        group.mean("ncu_raw_mean", raw, otherwise=why),
-        group.metric("ncu_raw_median", median, n=n, otherwise=why),
-        group.metric("ncu_pooled", pooled, n=n, otherwise=no_prior),
-        group.mean("negative_transfer_rate", raw < 0, otherwise=why),
+        group.of_ends("ncu", raw.rise(_clip), otherwise=why),
+        group.of_ends("ncu_raw_mean", raw, otherwise=why),
+        group.of_ends("ncu_raw_median", raw, otherwise=why, interval=median_interval),
+        _pooled(group, s_prior, s_post, otherwise=no_prior),
+        group.of_ends("negative_transfer_rate", raw.fall(_is_negative), otherwise=why),
     ]
+
+
+def _pooled(group: _Group, s_prior: _Ends, s_post: _Ends, *, otherwise: str) -> Metric:
+    n = len(s_post.lower)
+    low = _ratio(group, s_prior.lower, s_post.upper)
+    if s_prior.are_known and s_post.are_known:
+        return group.metric("ncu_pooled", low, n=n, otherwise=otherwise)
+    return group.bounded("ncu_pooled", low, _ratio(group, s_prior.upper, s_post.lower), n=n)
+
+
+def _ratio(group: _Group, s_prior: Any, s_post: Any) -> Estimate:
+    """The pooled NCU; at its limits where a sum is without bound."""
+    import numpy as np
+
+    if np.isinf(s_post).any():
+        return Estimate(-math.inf, -math.inf, -math.inf)
+    if np.isinf(s_prior).any():
+        return Estimate(1.0, 1.0, 1.0)
+    return ratio_interval(cus(s_prior, s_post), s_prior, plan=group.plan)
 
 
 def _conflict(group: _Group, fabricated: pd.DataFrame) -> list[Metric]:
@@ -245,19 +349,37 @@ def _conflict(group: _Group, fabricated: pd.DataFrame) -> list[Metric]:
     """
     true, false = _ok(group.rows), _ok(fabricated)
     both = true.merge(false, on="item_id", suffixes=("_true", "_false"))
-    log_odds = _floats(both, "mean_logprob_false") - _floats(both, "mean_logprob_true")
+    means_true, means_false = _means(both, "_true"), _means(both, "_false")
+    log_odds = _Ends(means_false.lower - means_true.upper, means_false.upper - means_true.lower)
     why_true = _why_no_row(group.rows, group.condition)
     why_false = _why_no_row(fabricated, group.condition)
-    tau = group.settings.tau
-    recited = success(_floats(true, "mean_logprob"), tau=tau)
-    adhered = success(_floats(false, "mean_logprob"), tau=tau)
+    known = partial(success, tau=group.settings.tau)
     why_both = why_true or why_false or "no item has both answers scored"
     return [
-        group.mean("prior_dominance", recited, otherwise=why_true),
-        group.mean("prior_dominance_contrastive", log_odds < 0, otherwise=why_both),
-        group.mean("adherence", adhered, otherwise=why_false),
-        group.mean("log_odds", log_odds, otherwise=why_both),
+        group.of_ends("prior_dominance", _means(true).rise(known), otherwise=why_true),
+        group.of_ends(
+            "prior_dominance_contrastive", log_odds.fall(_is_negative), otherwise=why_both
+        ),
+        group.of_ends("adherence", _means(false).rise(known), otherwise=why_false),
+        group.of_ends("log_odds", log_odds, otherwise=why_both),
     ]
+
+
+def _means(rows: pd.DataFrame, suffix: str = "") -> _Ends:
+    """The ends of the mean log-probabilities of rows; the mean itself where nothing bounds it."""
+    mean = rows[f"mean_logprob{suffix}"]
+    ends = (rows[f"mean_logprob_{end}{suffix}"].fillna(mean) for end in ("lower", "upper"))
+    return _Ends(*(end.to_numpy(dtype="float64") for end in ends))
+
+
+def _clip(raw: Any) -> Any:
+    import numpy as np
+
+    return np.clip(raw, 0.0, 1.0)
+
+
+def _is_negative(values: Any) -> Any:
+    return values < 0
 
 
 def _rows(table: pd.DataFrame, condition: Condition, continuation: Continuation) -> pd.DataFrame:

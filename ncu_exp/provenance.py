@@ -30,7 +30,7 @@ PACKAGES = (
 )
 
 # What says where results go and how fast they come, not what they are.
-NOT_PART_OF_THE_RESULT = ("tracking", "cache", "latency")
+NOT_PART_OF_THE_RESULT = ("tracking", "cache", "latency", "api", "preflight")
 
 
 def versions() -> dict[str, str]:

@@ -214,12 +214,25 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """An interval (nats) that holds a log-probability; of no width where the value is known."""
+
+    lower: float
+    upper: float
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+
+@dataclass(frozen=True, slots=True)
 class ContinuationScore:
     """Per-token log-probabilities (nats) of one continuation, each given all tokens before it.
 
-    `lower` and `upper` bound the mean where the engine can only bound it; for an exact engine
-    they are the mean itself. `boundary_merged`: a token of the tokenizer would span the join of
-    prompt and answer, so the two were encoded apart. `is_greedy`: every token is the arg max.
+    An engine that cannot tell them all gives `bounds` of each token, and `mean_bounds`; a token
+    that is only bounded is NaN among the `token_logprobs`, and so are sum and mean with it.
+    `boundary_merged`: a token of the tokenizer would span the join of prompt and answer, so the
+    two were encoded apart. `is_greedy`: every token is the arg max.
     """
 
     continuation: Continuation
@@ -228,6 +241,8 @@ class ContinuationScore:
     token_logprobs: tuple[float, ...]
     boundary_merged: bool
     is_greedy: bool
+    bounds: tuple[Bounds, ...] = ()
+    mean_bounds: Bounds | None = None
 
     @property
     def sum_logprob(self) -> float:
@@ -236,6 +251,16 @@ class ContinuationScore:
     @property
     def mean_logprob(self) -> float:
         return self.sum_logprob / len(self.token_logprobs)
+
+    @property
+    def mean_interval(self) -> Bounds:
+        """Bounds of the mean; the mean itself, twice, where it is known."""
+        return self.mean_bounds or Bounds(self.mean_logprob, self.mean_logprob)
+
+    @property
+    def n_censored(self) -> int:
+        """The tokens that are bounded only."""
+        return sum(not bounds.exact for bounds in self.bounds)
 
 
 @dataclass(frozen=True, slots=True)

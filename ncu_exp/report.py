@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ _PERCENT = {
     "prior_dominance",
     "prior_dominance_contrastive",
     "adherence",
+    "censored_items",
+    "censored_tokens",
 }
 _MEASURES = {
     "accuracy": "Accuracy",
@@ -62,6 +64,10 @@ _CONFLICT = {
     "prior_dominance_contrastive": "Prior dominance, contrastive",
     "adherence": "Adherence",
     "log_odds": "Log odds of the fabricated answer (nats per token)",
+}
+_CENSORED = {
+    "censored_items": "answers that are only bounded",
+    "censored_tokens": "tokens that are",
 }
 _CONTEXT_NAMES = {
     Condition.oracle: "The gold context",
@@ -130,6 +136,7 @@ def render_report(
         conditions=[row for condition in Condition if (row := _row(condition, by_name))],
         conflict=_conflict(by_name),
         missing=_missing(metrics),
+        bounded=[(label, _row_of(measure, by_name)) for measure, label in _CENSORED.items()],
         others=[(m.name, f"{m.value:.4g}", m.n) for m in metrics if not _is_of_condition(m)],
         figures=[(_ALTERNATIVES.get(name, name), _inline(png)) for name, png in figures.items()],
         losses=_shown_losses(losses),
@@ -211,6 +218,12 @@ def _row(condition: Condition, metrics: Mapping[str, Metric]) -> dict[str, Any] 
     return {"name": condition, "n": counted.n, "n_total": total, "cells": cells}
 
 
+def _row_of(measure: str, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
+    """A measure of each condition that has it, in words."""
+    found = [(c, metrics.get(f"{c}/{measure}")) for c in Condition]
+    return [(c.value, _percent(m).partition(" ")[0]) for c, m in found if m is not None]
+
+
 def _conflict(metrics: Mapping[str, Metric]) -> list[tuple[str, dict[str, str], str]]:
     found = {label: metrics.get(f"adversarial/{measure}") for measure, label in _CONFLICT.items()}
     return [(label, _cell(m, n=m.n), _of(m)) for label, m in found.items() if m is not None]
@@ -220,7 +233,7 @@ def _cell(metric: Metric | None, *, n: int) -> dict[str, str]:
     """What stands in a cell: value, interval, and its n where that is not the row's."""
     if metric is None:
         return {"value": "", "interval": "", "n": ""}
-    if math.isnan(metric.value):
+    if not _has_number(metric):
         return {"value": "–", "interval": "", "n": ""}
     told = _percent(metric) if metric.name.rpartition("/")[2] in _PERCENT else _decimal(metric)
     value, _, interval = told.partition(" ")
@@ -231,13 +244,17 @@ def _missing(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
     """The metrics that do not exist, by reason."""
     by_reason: dict[str, list[str]] = {}
     for metric in metrics:
-        if math.isnan(metric.value):
+        if not _has_number(metric):
             by_reason.setdefault(metric.reason, []).append(metric.name)
     return [(", ".join(names), reason) for reason, names in by_reason.items()]
 
 
 def _exists(metrics: Mapping[str, Metric], name: str) -> bool:
-    return name in metrics and not math.isnan(metrics[name].value)
+    return name in metrics and _has_number(metrics[name])
+
+
+def _has_number(metric: Metric) -> bool:
+    return metric.is_bounded or not math.isnan(metric.value)
 
 
 def _is_of_condition(metric: Metric) -> bool:
@@ -245,14 +262,19 @@ def _is_of_condition(metric: Metric) -> bool:
 
 
 def _percent(metric: Metric) -> str:
-    interval = "" if math.isnan(metric.lo) else f" [{100 * metric.lo:.0f}, {100 * metric.hi:.0f}]"
-    return f"{100 * metric.value:.0f}%{interval}"
+    return _numbers(metric, "%", lambda share: f"{100 * share:.0f}")
 
 
 def _decimal(metric: Metric) -> str:
-    numbers = (metric.value, metric.lo, metric.hi)
-    value, lo, hi = (f"{x:z,.{0 if abs(x) >= 1000 else 2}f}" for x in numbers)
-    return value if math.isnan(metric.lo) else f"{value} [{lo}, {hi}]"
+    return _numbers(metric, "", lambda x: f"{x:z,.{0 if 1000 <= abs(x) < math.inf else 2}f}")
+
+
+def _numbers(metric: Metric, unit: str, told: Callable[[float], str]) -> str:
+    """A number, or the two that it lies between, with the interval over items behind it."""
+    ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
+    value = "…".join(map(told, ends)) + unit
+    interval = "" if math.isnan(metric.lo) else f" [{told(metric.lo)}, {told(metric.hi)}]"
+    return (value + interval).replace("inf", "∞")
 
 
 def _number(value: Any) -> str:
@@ -262,6 +284,8 @@ def _number(value: Any) -> str:
     if pd.isna(value):
         return "–"
     size = abs(float(value))
+    if math.isinf(size):
+        return "∞" if value > 0 else "−∞"
     if size >= 1000 or float(value).is_integer():
         return f"{value:,.0f}"
     return f"{value:.2f}" if size >= 0.005 else f"{value:.1e}"
@@ -325,7 +349,32 @@ def _score_view(record: Mapping[Any, Any]) -> dict[str, Any]:
     shown = {name: None if value is pd.NA else value for name, value in record.items()}
     shown["ok"] = record["status"] == Status.ok.value
     if shown["ok"]:
-        pairs = zip(record["token_ids"], record["token_logprobs"], strict=True)
-        shown["tokens"] = [(int(i), f"{logprob:.2f}") for i, logprob in pairs]
-        shown["probability"] = math.exp(record["mean_logprob"])
+        lower, upper = record["mean_logprob_lower"], record["mean_logprob_upper"]
+        shown["probability"] = _between(*map(math.exp, (record["mean_logprob"], lower, upper)))
+        shown["surprisal"] = _between(record["surprisal_nats"], -upper, -lower)
+        for name in ("ncu", "ncu_raw"):
+            ends = (record[f"{name}_lower"], record[f"{name}_upper"])
+            shown[name] = _between(record[name], *ends)
+        shown["tokens"] = _token_views(record)
     return shown
+
+
+def _between(value: float, lower: float, upper: float) -> str:
+    """A number, or the two that it lies between."""
+    if not math.isnan(value) or math.isnan(lower):
+        return _number(value)
+    return f"{_number(lower)} … {_number(upper)}"
+
+
+def _token_views(record: Mapping[Any, Any]) -> list[tuple[str, str]]:
+    """Each token's id, where it is known, and its log-probability or the most that it can be."""
+    logprobs = list(record["token_logprobs"])
+    ids = list(record["token_ids"])
+    known = [f"token {i}" for i in ids] if len(ids) == len(logprobs) else [""] * len(logprobs)
+    uppers = record["token_logprobs_upper"]
+    if uppers is None:
+        return [(i, f"{logprob:.2f}") for i, logprob in zip(known, logprobs, strict=True)]
+    return [
+        (i, f"≤ {upper:.2f}" if math.isnan(logprob) else f"{logprob:.2f}")
+        for i, logprob, upper in zip(known, logprobs, uppers, strict=True)
+    ]

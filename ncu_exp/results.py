@@ -23,10 +23,20 @@ if TYPE_CHECKING:
 
 
 def loggable(metrics: Sequence[Metric]) -> dict[str, float]:
-    """Metrics by the names that MLflow shows, with `_lo` and `_hi` where there is an interval."""
+    """Metrics by the names that MLflow shows, with `_lo` and `_hi` where there is an interval.
+
+    One that is known within bounds only has `_lower` and `_upper` instead of a value.
+    """
     found: dict[str, float] = {}
     for metric in metrics:
-        for suffix, value in (("", metric.value), ("_lo", metric.lo), ("_hi", metric.hi)):
+        named = {
+            "": metric.value,
+            "_lo": metric.lo,
+            "_hi": metric.hi,
+            "_lower": metric.lower,
+            "_upper": metric.upper,
+        }
+        for suffix, value in named.items():
             if math.isfinite(value):
                 found[metric.name + suffix] = value
     return found

@@ -27,7 +27,9 @@ class Metric:
     """A named number over `n` of `n_total` items, with its interval.
 
     `value` is NaN where the number does not exist, and `reason` then says why; `lo` and `hi` are
-    NaN where there is no interval (counts, latencies, fewer than two items).
+    NaN where there is no interval (counts, latencies, fewer than two items). Where the items' own
+    values are only bounded, `value` is NaN, `lower` and `upper` bound what it would be, and `lo`
+    and `hi` are the outer ends of their intervals.
     """
 
     name: str
@@ -37,6 +39,13 @@ class Metric:
     n: int
     n_total: int
     reason: str = ""
+    lower: float = math.nan
+    upper: float = math.nan
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the number is known within bounds only."""
+        return not math.isnan(self.lower)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,14 @@ def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, *, plan: Resa
     return _estimate(_ratio_of_sums, pairs, plan)
 
 
+def wilson_interval(hits: int, n: int, *, confidence: float) -> tuple[float, float]:
+    """Wilson's score interval of a share of `hits` among `n` draws."""
+    from scipy.stats import binomtest
+
+    interval = binomtest(hits, n).proportion_ci(confidence_level=confidence, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
 def _ratio_of_sums(numerators: FloatArray, denominators: FloatArray, axis: int = -1) -> Any:
     import numpy as np
 
@@ -100,14 +117,17 @@ def _estimate(
     and NCU-like data at n=24 and n=96; on long-tailed means (lognormal) 89% and 91%, BCa 89% and
     92%. On constant data the interval has no width: that the sample does not vary is all it says.
     """
+    import numpy as np
+
     n = samples[0].size
     if n == 0:
         return Estimate(math.nan)
-    value = float(statistic(*samples, axis=-1))
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        value = float(statistic(*samples, axis=-1))
     if n < 2 or math.isnan(value):
         return Estimate(value)
-
-    import numpy as np
+    if not np.isfinite(samples).all():  # no interval between infinities: all that there is
+        return Estimate(value, float(np.min(samples[0])), float(np.max(samples[0])))
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     with warnings.catch_warnings():

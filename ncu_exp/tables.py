@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ncu_exp.metrics import cus, exact_match, ncu, ncu_raw, surprisal, token_f1
 from ncu_exp.records import (
     Arm,
+    Bounds,
     Condition,
     Continuation,
     ContinuationScore,
@@ -39,7 +40,10 @@ DTYPES = {
     "text": "string",
     "token_ids": "object",  # lists of int
     "token_logprobs": "object",  # lists of float, nats
+    "token_logprobs_lower": "object",  # bounds of each, where an engine only bounds them
+    "token_logprobs_upper": "object",
     "n_tokens": "Int64",
+    "n_censored": "Int64",  # tokens that are only bounded
     "sum_logprob": "float64",
     "mean_logprob": "float64",
     "surprisal_nats": "float64",
@@ -53,6 +57,12 @@ DTYPES = {
     "cus": "float64",
     "ncu": "float64",
     "ncu_raw": "float64",
+    "cus_lower": "float64",
+    "cus_upper": "float64",
+    "ncu_lower": "float64",
+    "ncu_upper": "float64",
+    "ncu_raw_lower": "float64",
+    "ncu_raw_upper": "float64",
     "prompt_sha256": "string",
     "boundary_merged": "boolean",
     "status": "string",
@@ -70,12 +80,19 @@ MEASURED = (
     "continuation",
     "status",
     "reason",
+    "estimator",
+    "n_tokens",
+    "n_censored",
+    "mean_logprob_lower",
+    "mean_logprob_upper",
     "mean_logprob",
     "surprisal_nats",
     "em",
     "f1",
     "cus",
     "ncu",
+    "ncu_lower",
+    "ncu_upper",
 )
 
 PREVIEW_COLUMNS = (
@@ -87,6 +104,8 @@ PREVIEW_COLUMNS = (
     "greedy_text",
     "surprisal_nats",
     "ncu",
+    "ncu_lower",
+    "ncu_upper",
     "em",
     "f1",
     "status",
@@ -143,7 +162,8 @@ def parquet_schema() -> pa.Schema:
         "float64": pa.float64(),
         "boolean": pa.bool_(),
     }
-    lists = {"token_ids": pa.list_(pa.int64()), "token_logprobs": pa.list_(pa.float64())}
+    floats = ("token_logprobs", "token_logprobs_lower", "token_logprobs_upper")
+    lists = {"token_ids": pa.list_(pa.int64()), **dict.fromkeys(floats, pa.list_(pa.float64()))}
     return pa.schema([(name, lists.get(name) or arrow[dtype]) for name, dtype in DTYPES.items()])
 
 
@@ -287,7 +307,7 @@ def _outcome(
         return Status.error, "this answer was not scored"
     if not found.token_logprobs:
         return Status.error, "the answer has no tokens"
-    if not all(map(math.isfinite, found.token_logprobs)):
+    if not found.bounds and not all(map(math.isfinite, found.token_logprobs)):
         return Status.error, "a log-probability is not finite"
     return Status.ok, ""
 
@@ -298,35 +318,53 @@ def _find(score: Score | None, continuation: Continuation) -> ContinuationScore 
 
 
 def _scored(found: ContinuationScore, estimator: str) -> dict[str, Any]:
-    mean = found.mean_logprob
-    bound = mean if estimator == "exact" else math.nan  # the record carries no other bounds
+    mean, interval = found.mean_logprob, found.mean_interval
+    if estimator == "paper":  # a convention bounds nothing
+        interval = Bounds(math.nan, math.nan)
+    bounded = [] if found.n_censored == 0 else found.bounds
     return {
         "token_ids": list(found.token_ids),
         "token_logprobs": list(found.token_logprobs),
+        "token_logprobs_lower": [bounds.lower for bounds in bounded] or None,
+        "token_logprobs_upper": [bounds.upper for bounds in bounded] or None,
         "n_tokens": len(found.token_logprobs),
+        "n_censored": found.n_censored,
         "sum_logprob": found.sum_logprob,
         "mean_logprob": mean,
         "surprisal_nats": surprisal(mean),
-        "mean_logprob_lower": bound,
-        "mean_logprob_upper": bound,
+        "mean_logprob_lower": interval.lower,
+        "mean_logprob_upper": interval.upper,
         "is_greedy": found.is_greedy,
         "boundary_merged": found.boundary_merged,
     }
 
 
 def _with_utilisation(table: pd.DataFrame, settings: MetricsConfig) -> pd.DataFrame:
-    """Fill cus, ncu and ncu_raw of the true answers whose item has a scored zero row."""
+    """Fill cus, ncu and ncu_raw of the true answers whose item has a scored zero row.
+
+    They rise with the surprisal without context and fall with the one with it, so that opposite
+    ends of the two give the bounds.
+    """
     true = table["continuation"] == Continuation.true.value
     zero = table["condition"] == Condition.zero.value
-    surprisals = table["surprisal_nats"]  # NaN on every row that is not ok
-    prior_of = dict(zip(table["item_id"][zero], surprisals[zero], strict=True))
-    s_post = surprisals.where(true & ~zero).to_numpy(dtype="float64")
-    s_prior = table["item_id"].map(prior_of).to_numpy(dtype="float64", na_value=math.nan)
-    return table.assign(
-        cus=cus(s_prior, s_post),
-        ncu=ncu(s_prior, s_post, epsilon=settings.epsilon),
-        ncu_raw=ncu_raw(s_prior, s_post, epsilon=settings.epsilon),
-    )
+
+    def with_prior(column: str, prior_column: str) -> tuple[Any, Any]:
+        prior_of = dict(zip(table["item_id"][zero], -table[prior_column][zero], strict=True))
+        s_post = -table[column].where(true & ~zero).to_numpy(dtype="float64")
+        s_prior = table["item_id"].map(prior_of).to_numpy(dtype="float64", na_value=math.nan)
+        return s_prior, s_post
+
+    found: dict[str, Any] = {}
+    for end, prior_end, suffix in (
+        ("mean_logprob", "mean_logprob", ""),
+        ("mean_logprob_lower", "mean_logprob_upper", "_lower"),
+        ("mean_logprob_upper", "mean_logprob_lower", "_upper"),
+    ):
+        s_prior, s_post = with_prior(end, prior_end)
+        found[f"cus{suffix}"] = cus(s_prior, s_post)
+        found[f"ncu{suffix}"] = ncu(s_prior, s_post, epsilon=settings.epsilon)
+        found[f"ncu_raw{suffix}"] = ncu_raw(s_prior, s_post, epsilon=settings.epsilon)
+    return table.assign(**found)
 
 
 def _cell(value: Any) -> Any:

@@ -23,6 +23,8 @@ ROWS = (
     ("{}/ncu_raw_median", "raw NCU, median"),
     ("{}/ncu_pooled", "NCU, pooled"),
     ("{}/negative_transfer_rate", "negative transfer"),
+    ("{}/censored_items", "answers bounded only"),
+    ("{}/censored_tokens", "  of their tokens"),
     ("{}/em", "exact match"),
     ("{}/f1", "F1"),
     ("{}/prior_dominance", "prior dominance"),
@@ -35,6 +37,8 @@ T = TypeVar("T")
 _MAX_REASONS = 5  # of a condition; the report lists more
 PERCENT = {
     "{}/accuracy",
+    "{}/censored_items",
+    "{}/censored_tokens",
     "{}/negative_transfer_rate",
     "{}/em",
     "{}/f1",
@@ -54,10 +58,10 @@ class Bar:
         self._done = 0
         self._rate = ""
 
-    def advance(self, arms: int, *, per_s: float | None = None) -> None:
+    def advance(self, arms: int, *, per_s: float | None = None, usd: float | None = None) -> None:
         self._done += arms
         if per_s is not None:
-            self._rate = f"{per_s:.1f}/s"
+            self._rate = f"{per_s:.1f}/s" + (f", {usd:.4f} USD" if usd is not None else "")
         counted = f"{self._done}/{self._arms} requests"
         self._progress.update(self._task, advance=arms, counted=counted, rate=self._rate)
 
@@ -123,12 +127,17 @@ def _count(by_name: dict[str, Metric], condition: str) -> str:
 
 
 def _cell(metric: Metric | None, *, percent: bool) -> str:
-    if metric is None or math.isnan(metric.value):
+    """A number with its interval; two where it is known within bounds only."""
+    if metric is None or not (metric.is_bounded or not math.isnan(metric.value)):
         return ""
     scale, digits = (100, 0) if percent else (1, 2)
-    lo, hi = metric.lo * scale, metric.hi * scale
-    interval = "" if math.isnan(lo) else f" [{lo:.{digits}f},{hi:.{digits}f}]"
-    return f"{metric.value * scale:.{digits}f}{'%' if percent else ''}{interval}"
+
+    def told(number: float) -> str:
+        return f"{number * scale:.{digits}f}".replace("inf", "∞")
+
+    ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
+    interval = "" if math.isnan(metric.lo) else f" [{told(metric.lo)},{told(metric.hi)}]"
+    return f"{'…'.join(map(told, ends))}{'%' if percent else ''}{interval}"
 
 
 def left_out(losses: Sequence[Loss], audit: AuditCounts) -> list[str]:

@@ -94,10 +94,19 @@ def _encode_continuation(
     whole = _ids(tokenizer, text + answer, special=special)
     cut = len(prompt_ids)
     merged = whole[:cut] != prompt_ids or len(whole) == cut
-    ids = _ids(tokenizer, answer, special=False) if merged else whole[cut:]
+    ids = answer_ids(tokenizer, answer) if merged else whole[cut:]
+    return EncodedContinuation(kind, answer, ids, boundary_merged=merged)
+
+
+def answer_ids(tokenizer: Any, answer: str) -> tuple[int, ...]:
+    """The tokens of an answer by itself, as it stands where a chat template has ended.
+
+    Raises ModelError for an answer of no tokens.
+    """
+    ids = _ids(tokenizer, answer, special=False)
     if not ids:
         raise ModelError(f"the answer {answer!r} has no tokens")
-    return EncodedContinuation(kind, answer, ids, boundary_merged=merged)
+    return ids
 
 
 def _ids(tokenizer: Any, text: str, *, special: bool) -> tuple[int, ...]:
@@ -113,3 +122,8 @@ def _ids(tokenizer: Any, text: str, *, special: bool) -> tuple[int, ...]:
 def hash_ids(ids: Sequence[int]) -> str:
     """Hex sha256 of token ids, as little-endian 64-bit integers."""
     return hashlib.sha256(struct.pack(f"<{len(ids)}q", *ids)).hexdigest()
+
+
+def first_line(text: str) -> str:
+    """A generated answer ends with its line: models without a chat template do not stop there."""
+    return text.strip().partition("\n")[0].strip()

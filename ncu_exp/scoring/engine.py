@@ -1,15 +1,27 @@
-"""Which engine a model needs, whether it can run at all, and the one model kept in memory."""
+"""What every engine offers, which one a model needs, and the one that is kept open."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from ncu_exp.config import EngineName, ModelConfig, PrecisionName, PromptStyle
+from ncu_exp import provenance
+from ncu_exp.config import (
+    ApiConfig,
+    EngineName,
+    EstimatorName,
+    ModelConfig,
+    Numerics,
+    PrecisionName,
+    PromptStyle,
+)
 from ncu_exp.errors import CredentialError, ModelError
+from ncu_exp.records import LatencyProbe, Score, ScoreRequest
 from ncu_exp.scoring.precision import (
+    SERVED,
     Precision,
     check_api_precision,
     resolve_device,
@@ -17,34 +29,79 @@ from ncu_exp.scoring.precision import (
 )
 
 if TYPE_CHECKING:
-    from ncu_exp.scoring.local import LocalEngine
+    from ncu_exp.scoring.numerics import NumericsCheck
+
+ENDPOINT = "endpoint"  # stands for the device of a model that a server runs
+
+
+class Engine(Protocol):
+    """A model that answers `ScoreRequest`s, wherever it runs."""
+
+    asked: int  # requests of this job so far
+    recalled: int  # those of them that were known from before
+    loading_s: float
+
+    @property
+    def revision(self) -> str:
+        """The weights, for people."""
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """What the job has cost so far, as metrics; nothing where it costs time alone."""
+
+    def preflight(self) -> str:
+        """What the engine can do, in a line. Raises UserError where it cannot be used."""
+
+    def begin(self) -> None:
+        """A new job."""
+
+    def score(
+        self, requests: Sequence[ScoreRequest], *, numerics: Numerics, batch_tokens: int
+    ) -> Iterator[tuple[int, Score]]:
+        """Yield (index of the request, its score) in the order of completion."""
+
+    def latency(self, requests: Sequence[ScoreRequest]) -> Iterator[LatencyProbe]:
+        """Time requests, one after the other."""
+
+    def verify(self, pairs: Sequence[tuple[ScoreRequest, Score]]) -> NumericsCheck | None:
+        """Check scores of a job that is done. Raises UserError where the job has failed."""
+
+    def close(self) -> None:
+        """Let go of weights, connections and files."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnginePlan:
-    """A model whose options were checked, before anything is loaded."""
+    """A model whose options were checked, before anything is loaded or asked."""
 
     model: ModelConfig
     precision: Precision
     device: str
+    estimator: EstimatorName = EstimatorName.auto
+    api: ApiConfig = field(default_factory=ApiConfig)
+    samples: int = 1
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """Equal keys mean the same weights in the same precision on the same device."""
-        m = self.model
-        parts = (
-            m.name,
-            m.source,
-            m.revision,
-            m.trust_remote_code,
-            self.precision.name,
-            self.device,
-        )
-        return tuple(str(p) for p in parts)
+    def key(self) -> str:
+        """Equal keys mean the same weights in the same precision, asked in the same way."""
+        parts = (self.model, self.estimator, self.api, self.samples)
+        return repr([self.precision.name.value, self.device, *map(provenance.plain, parts)])
+
+    @property
+    def is_endpoint(self) -> bool:
+        return self.device == ENDPOINT
 
 
-def plan_engine(model: ModelConfig, precision: PrecisionName, *, prompt: PromptStyle) -> EnginePlan:
-    """Check that a model can be asked like this here; loads nothing.
+def plan_engine(
+    model: ModelConfig,
+    precision: PrecisionName,
+    *,
+    prompt: PromptStyle,
+    estimator: EstimatorName = EstimatorName.auto,
+    api: ApiConfig | None = None,
+    samples: int = 1,
+) -> EnginePlan:
+    """Check that a model can be asked like this here; loads nothing, and asks nobody.
 
     Raises CredentialError, PrecisionError or ModelError with what would work.
     """
@@ -53,15 +110,49 @@ def plan_engine(model: ModelConfig, precision: PrecisionName, *, prompt: PromptS
             f"prompt={prompt.value} asks in chat messages, and {model.label} is a base model "
             "without a chat template. Use prompt=plain."
         )
-    if model.engine is not EngineName.transformers:
-        check_api_precision(precision, model)
-        check_key(model)
+    _check_estimator(model, estimator)
+    if model.engine is EngineName.transformers:
+        device = resolve_device(model.device)
+        return EnginePlan(model, resolve_precision(precision, model, device=device), device)
+    from ncu_exp.scoring.budget import check_prices
+
+    api = api or ApiConfig()
+    check_api_precision(precision, model)
+    check_key(model)
+    check_url(model)
+    check_prices(model, api)
+    if prompt is PromptStyle.plain and model.engine is EngineName.openai_chat:
         raise ModelError(
-            f"model.engine={model.engine.value} ({model.label}) is not part of this version yet: "
-            "it scores local weights. Use model=smollm2, one of the qwen options, or model=hf."
+            f"prompt=plain asks in plain text, and {model.label} is asked in chat messages. Use "
+            "prompt=directive or prompt=grounded."
         )
-    device = resolve_device(model.device)
-    return EnginePlan(model, resolve_precision(precision, model, device=device), device)
+    if model.engine is EngineName.openai_chat and not model.logprobs:
+        estimator = EstimatorName.sampled
+    return EnginePlan(model, SERVED, ENDPOINT, estimator, api, samples)
+
+
+def _check_estimator(model: ModelConfig, estimator: EstimatorName) -> None:
+    if estimator is EstimatorName.paper and not model.logprobs:
+        raise ModelError(
+            f"estimator=paper needs log-probs, and {model.label} tells none (model.logprobs=false)."
+        )
+    if estimator is EstimatorName.sampled and model.engine is not EngineName.openai_chat:
+        raise ModelError(
+            f"estimator=sampled is for chat APIs; the scores of {model.label} are exact. "
+            "Use estimator=auto."
+        )
+
+
+def check_url(model: ModelConfig) -> None:
+    """Refuse an address that holds a secret: it would be written down with the configuration."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(model.base_url or "")
+    if parts.username or parts.password or parts.query:
+        raise CredentialError(
+            f"model.base_url of {model.label} holds a user name or a query: addresses are written "
+            "down. Put the key into an environment variable, and name it: model.api_key_env=NAME"
+        )
 
 
 def check_key(model: ModelConfig) -> None:
@@ -74,32 +165,47 @@ def check_key(model: ModelConfig) -> None:
 
 
 class EngineHolder:
-    """Keeps the model of the last job, for the next job of the sweep that needs the same."""
+    """Keeps the engine of the last job, for the next job of the sweep that needs the same."""
 
     def __init__(self) -> None:
-        self._key: tuple[str, ...] | None = None
-        self._engine: LocalEngine | None = None
+        self._key: tuple[str, str] | None = None
+        self._engine: Engine | None = None
 
-    def open(self, plan: EnginePlan, *, cache_dir: Path, store: Path | None) -> LocalEngine:
-        """The engine of the plan: the one in memory, or a new one after the old is unloaded.
+    def open(self, plan: EnginePlan, *, cache_dir: Path, store: Path | None) -> Engine:
+        """The engine of the plan: the one that is open, or a new one after the old was closed.
 
-        With `store`, a file, the engine remembers what it scores there.
+        With `store`, a file, the engine remembers there what it scores or is answered.
         """
-        from ncu_exp.contents import ContentStore
-        from ncu_exp.scoring.local import LocalEngine
-        from ncu_exp.scoring.memory import NoMemory, StoredMemory
-        from ncu_exp.scoring.weights import open_model
-
-        key = (*plan.key, str(store))
+        key = (plan.key, str(store))
         if self._engine is None or self._key != key:
             self.close()
-            opened = open_model(plan.model, plan.precision, device=plan.device, cache_dir=cache_dir)
-            memory = StoredMemory(ContentStore(store), opened) if store else NoMemory()
-            self._engine, self._key = LocalEngine(opened, memory=memory), key
+            make = _endpoint if plan.is_endpoint else _local
+            self._engine, self._key = make(plan, cache_dir, store), key
+        self._engine.begin()
         return self._engine
 
     def close(self) -> None:
-        """Unload the model, if there is one."""
+        """Close the engine, if there is one."""
         if self._engine is not None:
             self._engine.close()
             self._engine = self._key = None
+
+
+def _local(plan: EnginePlan, cache_dir: Path, store: Path | None) -> Engine:
+    from ncu_exp.contents import ContentStore
+    from ncu_exp.scoring.local import LocalEngine
+    from ncu_exp.scoring.memory import NoMemory, StoredMemory
+    from ncu_exp.scoring.weights import open_model
+
+    opened = open_model(plan.model, plan.precision, device=plan.device, cache_dir=cache_dir)
+    memory = StoredMemory(ContentStore(store), opened) if store else NoMemory()
+    return LocalEngine(opened, memory=memory)
+
+
+def _endpoint(plan: EnginePlan, cache_dir: Path, store: Path | None) -> Engine:
+    from ncu_exp.contents import ContentStore
+    from ncu_exp.scoring.endpoint import Endpoint
+    from ncu_exp.scoring.served import open_endpoint
+
+    endpoint = Endpoint(plan.model, plan.api, store=ContentStore(store) if store else None)
+    return open_endpoint(endpoint, plan, cache_dir=cache_dir)

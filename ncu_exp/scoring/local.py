@@ -14,9 +14,10 @@ from ncu_exp.config import Numerics
 from ncu_exp.errors import ModelError
 from ncu_exp.records import LatencyProbe, Score, ScoreRequest
 from ncu_exp.scoring.batched import Outcome
-from ncu_exp.scoring.encoding import EncodedRequest, encode_request
+from ncu_exp.scoring.encoding import EncodedRequest, encode_request, first_line
 from ncu_exp.scoring.forward import NonFiniteError
 from ncu_exp.scoring.memory import Memory
+from ncu_exp.scoring.numerics import NumericsCheck, check_numerics
 from ncu_exp.scoring.reference import generate_greedy
 from ncu_exp.scoring.ways import REFERENCE, TREE, WAYS, Way, choose_way
 from ncu_exp.scoring.weights import OpenedModel, load_weights
@@ -42,8 +43,23 @@ class LocalEngine:
         self._model: Any = None
         self._way: Way | None = None
         self._fitting = sys.maxsize  # tokens of a forward pass that have not been too many
-        self.asked = self.recalled = 0  # requests so far, and those that memory answered
+        self.asked = self.recalled = 0  # requests of the job, and those that memory answered
         self.loading_s = 0.0
+
+    @property
+    def revision(self) -> str:
+        return self.opened.revision
+
+    @property
+    def spent(self) -> dict[str, float]:
+        return {}
+
+    def preflight(self) -> str:
+        precision = self.opened.precision.name.value
+        return f"local weights {self.revision}, {precision} on {self.opened.device}"
+
+    def begin(self) -> None:
+        self.asked = self.recalled = 0
 
     @property
     def model(self) -> Any:
@@ -109,6 +125,10 @@ class LocalEngine:
             self._memory.keep_latencies(ready, known)
         for encoded, seconds in zip(ready, known, strict=True):
             yield LatencyProbe(encoded.request.item_id, encoded.request.condition, seconds)
+
+    def verify(self, pairs: Sequence[tuple[ScoreRequest, Score]]) -> NumericsCheck | None:
+        """Score a handful again by reference, and compare; None where there is nothing to."""
+        return check_numerics(self, pairs)
 
     def _encode(self, request: ScoreRequest, index: int) -> EncodedRequest | Score:
         try:
@@ -201,11 +221,6 @@ class LocalEngine:
             import torch
 
             torch.cuda.synchronize()
-
-
-def first_line(text: str) -> str:
-    """A generated answer ends with its line: models without a chat template do not stop there."""
-    return text.strip().partition("\n")[0].strip()
 
 
 def _failed(request: ScoreRequest, reason: str, *, encoded: EncodedRequest | None = None) -> Score:

@@ -37,6 +37,8 @@ PRECISIONS = {
         Precision(PrecisionName.nf4, "bfloat16", 0.6, 1.5, quantized=True),
     )
 }
+# Of a model that a server runs: it decides the precision, and does not tell it.
+SERVED = Precision(PrecisionName.auto, "", 0.0, 0.0)
 
 
 def resolve_device(device: str) -> str:

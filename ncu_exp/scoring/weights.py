@@ -51,8 +51,8 @@ def open_model(
     """
     from transformers import AutoConfig, AutoTokenizer
 
-    with _quiet(), _readable_errors(config):
-        place, arguments = _place(config, cache_dir)
+    with quiet(), readable_errors(config):
+        place, arguments = find_place(config, cache_dir)
         hf_config = AutoConfig.from_pretrained(place, **arguments)
         tokenizer = AutoTokenizer.from_pretrained(place, **arguments)
         stop_ids = _stop_ids(place, arguments, hf_config) | _as_set(tokenizer.eos_token_id)
@@ -80,7 +80,7 @@ def load_weights(opened: OpenedModel) -> Any:
     from transformers import AutoModelForCausalLM
 
     config, precision = opened.config, opened.precision
-    with _quiet(), _readable_errors(config):
+    with quiet(), readable_errors(config):
         n_params = _count_parameters(opened.hf_config, trust_remote_code=config.trust_remote_code)
         check_memory(n_params, precision, device=opened.device, label=config.label)
         model = AutoModelForCausalLM.from_pretrained(
@@ -106,7 +106,7 @@ def fingerprint(opened: OpenedModel, store: ContentStore) -> str:
     return content_key([[p.name, store.file_sha256(p)] for p in files])
 
 
-def _place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
+def find_place(config: ModelConfig, cache_dir: Path) -> tuple[str, dict[str, Any]]:
     """What to hand to from_pretrained: the place, and the arguments that all its calls share."""
     from huggingface_hub import constants
 
@@ -182,7 +182,7 @@ def _as_set(ids: Any) -> frozenset[int]:
 
 
 @contextmanager
-def _readable_errors(config: ModelConfig) -> Iterator[None]:
+def readable_errors(config: ModelConfig) -> Iterator[None]:
     """Turn the hub's and the loader's exceptions into one line that says what would work."""
     try:
         yield
@@ -214,7 +214,7 @@ def _looks_offline(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No progress bars of the loader: the terminal has one of ours."""
     from transformers.utils import logging as hf_logging
 

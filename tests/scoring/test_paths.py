@@ -22,9 +22,9 @@ from ncu_exp.records import (
     ScoreRequest,
 )
 from ncu_exp.scoring.batched import make_batches, score_batch
-from ncu_exp.scoring.encoding import EncodedContinuation, encode_request
+from ncu_exp.scoring.encoding import EncodedContinuation, encode_request, first_line
 from ncu_exp.scoring.forward import NonFiniteError, pick
-from ncu_exp.scoring.local import LocalEngine, first_line
+from ncu_exp.scoring.local import LocalEngine
 from ncu_exp.scoring.memory import Memory, NoMemory
 from ncu_exp.scoring.numerics import Handful, check_numerics, max_abs_diff
 from ncu_exp.scoring.precision import PRECISIONS
