@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ncu_exp.config import Continuing, EstimatorName
@@ -25,7 +26,7 @@ from ncu_exp.records import (
     sha256_text,
 )
 from ncu_exp.scoring.encoding import answer_ids, first_line
-from ncu_exp.scoring.endpoint import AnswerError, Endpoint
+from ncu_exp.scoring.endpoint import AnswerError, Endpoint, NoAnswerError
 from ncu_exp.scoring.intervals import (
     UNKNOWN,
     Bounded,
@@ -96,7 +97,7 @@ class ChatScorer:
         answers = [self._encode(text) for _, text in request.continuations]
         ask = Ask(CHAT, self._body(request.prompt, tokens=_tokens_to_ask(request, answers)))
         k = self._endpoint.config.top_logprobs
-        found = exchange.ask(ask, lambda answer: parse_generated(answer, k=k))
+        found = exchange.ask(ask, partial(parse_generated, k=k))
         scores = [
             papers_score(kind, text, found.steps)
             if self._paper
@@ -152,29 +153,30 @@ class ChatScorer:
         """Bounds of every token: behind one that was not generated, the server is asked to go on.
 
         What it goes on from is text; a beginning whose tokens are not the answer's own tells
-        nothing of the rest, which stays unknown.
+        nothing of the next token, which stays unknown.
         """
         bounds: list[Bounds] = []
         greedy = True
         k = self._endpoint.config.top_logprobs
-        while True:
+        while len(bounds) < len(tokens):
             for step in steps:
-                bounds.append(bound_token(tokens[len(bounds)], step))
-                followed = step.chosen.token == tokens[len(bounds) - 1]
+                token = tokens[len(bounds)]
+                bounds.append(bound_token(token, step))
+                followed = step.chosen.token == token
                 greedy &= followed
                 if len(bounds) == len(tokens) or not followed:
                     break
             rest = len(tokens) - len(bounds)
-            if not rest:
-                break
             beginning = b"".join(tokens[: len(bounds)])
-            if not steps or not self._keeps_tokens(beginning, tokens[: len(bounds)]):
-                bounds += [UNKNOWN] * rest
+            steps = ()
+            if rest and bounds and self._keeps_tokens(beginning, tokens[: len(bounds)]):
+                body = self._body(request.prompt, tokens=rest, beginning=beginning.decode())
+                ask = Ask(CHAT, body)
+                parse = partial(parse_generated, k=k, ends=True)
+                steps = exchange.ask(ask, parse).steps
+            if rest and not steps:
+                bounds.append(UNKNOWN)
                 greedy = False
-                break
-            body = self._body(request.prompt, tokens=rest, beginning=beginning.decode())
-            ask = Ask(CHAT, body)
-            steps = exchange.ask(ask, lambda answer: parse_generated(answer, k=k, ends=True)).steps
         return Bounded(tuple(bounds), mean_bounds(bounds), is_greedy=greedy)
 
     def _keeps_tokens(self, beginning: bytes, tokens: Sequence[bytes]) -> bool:
@@ -258,11 +260,11 @@ def parse_generated(
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise AnswerError(f"malformed_answer: {type(error).__name__} {error}") from None
     if message.get("refusal"):
-        raise AnswerError(f"refused: {str(message['refusal'])[:200]}")
+        raise NoAnswerError(f"refused: {str(message['refusal'])[:200]}")
     if choice.get("finish_reason") == "content_filter":
-        raise AnswerError("content_filter: the server's filter ended the answer")
+        raise NoAnswerError("content_filter: the server's filter ended the answer")
     if not text.strip() and not ends:
-        raise AnswerError("empty_answer: nothing was generated")
+        raise NoAnswerError("empty_answer: nothing was generated")
     if logprobs and not steps and not ends:
         raise AnswerError("no_logprobs: the answer came without log-probs")
     usage = answer.get("usage") or {}
@@ -285,11 +287,11 @@ def _candidate(told: Mapping[str, Any]) -> Candidate:
     logprob = float(told["logprob"])
     if 0 < logprob < 1e-3:
         logprob = 0.0  # rounding
-    if told.get("bytes") is not None:
+    if told.get("bytes"):
         return Candidate(bytes(told["bytes"]), logprob)
     text = str(told["token"])
-    # A part of a character has no text of its own.
-    return Candidate(None if "\ufffd" in text else text.encode(), logprob)
+    # A part of a character has no text of its own; vLLM tells none at all.
+    return Candidate(text.encode() if text and "\ufffd" not in text else None, logprob)
 
 
 def chat_messages(prompt: Prompt) -> list[dict[str, str]]:

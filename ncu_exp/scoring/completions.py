@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ncu_exp.errors import EndpointError, ModelError
+from ncu_exp.errors import EndpointError
 from ncu_exp.records import (
     Condition,
     Continuation,
@@ -131,7 +131,7 @@ class CompletionsScorer:
         """The prompt as text, and as ids where the tokenizer is known."""
         if self._tokenizer is None:
             if request.prompt.messages:
-                raise ModelError(
+                raise EndpointError(
                     f"{self._endpoint.config.label}: the served model's chat template is not "
                     "known. Name its tokenizer: model.tokenizer=<hub id or directory>, or use "
                     "prompt=plain."

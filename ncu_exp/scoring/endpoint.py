@@ -31,6 +31,10 @@ class AnswerError(Exception):
     """One request that has no usable answer; its text is the reason, a code first."""
 
 
+class NoAnswerError(AnswerError):
+    """A whole answer that says nothing: a refusal, an empty text, a filter. Asking again costs."""
+
+
 class Endpoint:
     """An open endpoint. `ask` may be called from several threads.
 

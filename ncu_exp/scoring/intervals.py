@@ -65,8 +65,19 @@ def bound_token(token: bytes, step: Step) -> Bounds:
     equal = [c.logprob for c in seen if c.token == token]
     if equal:
         return Bounds(min(equal), max(equal))  # two tokens may have the same bytes
+    if not is_text(token):
+        return UNKNOWN  # servers tell a part of a character as nothing, or as all of it
     hidden = [c.logprob for c in seen if c.token is None]
     return Bounds(-math.inf, min(0.0, max([*hidden, outside(step)])))
+
+
+def is_text(token: bytes) -> bool:
+    """Whether a token is whole characters."""
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def outside(step: Step) -> float:

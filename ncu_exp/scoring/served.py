@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ncu_exp.config import EngineName, EstimatorName, Numerics
 from ncu_exp.errors import EndpointError, ModelError
 from ncu_exp.records import LatencyProbe, Score, ScoreRequest
-from ncu_exp.scoring.endpoint import AnswerError, Endpoint
+from ncu_exp.scoring.endpoint import AnswerError, Endpoint, NoAnswerError
 from ncu_exp.scoring.tokenizers import guess_tokenizer, open_tokenizer
 
 if TYPE_CHECKING:
@@ -42,14 +42,18 @@ class Exchange:
         self.sent = 0
 
     def ask(self, ask: Ask, parse: Callable[[Mapping[str, Any]], T]) -> T:
-        """What `parse` makes of the answer; one that it refuses (AnswerError) is not stored."""
+        """What `parse` makes of the answer, which is stored unless it is broken (AnswerError)."""
         kind = f"answer {ask.number}"
         known = self._endpoint.recall(ask.path, ask.body, kind=kind)
         if known is not None:
             return parse(known)
         answer = self._endpoint.send(ask.path, ask.body)
         self.sent += 1
-        found = parse(answer)
+        try:
+            found = parse(answer)
+        except NoAnswerError:
+            self._endpoint.keep(ask.path, ask.body, answer, kind=kind)
+            raise
         self._endpoint.keep(ask.path, ask.body, answer, kind=kind)
         return found
 
@@ -92,7 +96,9 @@ def open_endpoint(endpoint: Endpoint, plan: EnginePlan, *, cache_dir: Path) -> E
     if endpoint.model == FIRST_SERVED and served:
         endpoint.model = str(served[0]["id"])
     if tokenizer is None:
-        tokenizer = guess_tokenizer(endpoint.model, cache_dir=cache_dir)
+        told = next((model for model in served if model["id"] == endpoint.model), {})
+        names = [endpoint.model, *([str(told["root"])] if told.get("root") else [])]  # vLLM's root
+        tokenizer = guess_tokenizer(names, cache_dir=cache_dir)
     return EndpointEngine(endpoint, CompletionsScorer(endpoint, tokenizer))
 
 

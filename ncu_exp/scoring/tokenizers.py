@@ -37,17 +37,18 @@ def open_tokenizer(name: str, *, cache_dir: Path) -> Any:
         return AutoTokenizer.from_pretrained(place, **arguments)
 
 
-def guess_tokenizer(served: str, *, cache_dir: Path) -> Any | None:
-    """The tokenizer of what a server says that it serves, where the name leads to one here."""
-    if Path(served).name == GGUF:
-        served = PACKAGED  # the same, and quicker to read
-    if not (served == PACKAGED or served.endswith(".gguf") or "/" in served):
-        return None
-    try:
-        return open_tokenizer(served, cache_dir=cache_dir)
-    except (ModelError, NetworkError) as error:
-        log.info("no tokenizer of the served model: %s", error)
-        return None
+def guess_tokenizer(names: Sequence[str], *, cache_dir: Path) -> Any | None:
+    """The tokenizer of what a server says that it serves, where one of the names leads to it."""
+    for name in names:
+        # The embedded model's file is known, and its tokenizer quicker to read than out of it.
+        known = PACKAGED if Path(name).name == GGUF else name
+        if known != PACKAGED and not known.endswith(".gguf") and "/" not in known:
+            continue
+        try:
+            return open_tokenizer(known, cache_dir=cache_dir)
+        except (ModelError, NetworkError) as error:
+            log.info("no tokenizer of the served model: %s", error)
+    return None
 
 
 def token_bytes(tokenizer: Any, ids: Sequence[int]) -> list[bytes] | None:
