@@ -120,7 +120,8 @@ def ncu_distribution(table: pd.DataFrame, metrics: Sequence[Metric]) -> Figure:
         _plain(axes, grid="y")
         (_band if bounded else _histogram)(axes, rows, colour=COLOURS[condition])
         _tell(axes, _ncu_summary(condition, len(rows), mean=by_name.get(f"{condition}/ncu")))
-    panels[-1].set_xticks([-0.06, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
+    zero = 0 if bounded else -0.06  # where a histogram has the bar of exactly 0
+    panels[-1].set_xticks([zero, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     panels[-1].set_xlabel(
         "NCU of an item (0: the context did not help or made it worse, 1: no uncertainty is left)"
     )
@@ -142,9 +143,10 @@ def surprisal_before_after(table: pd.DataFrame, *, settings: MetricsConfig) -> F
     )
     title = f"Surprisal of the true answer without and with the context, {asked}"
     if hidden:
-        title += f"\n{_items(hidden)} of the conditions are only bounded, and not shown"
+        title += f"\n{hidden:,} pairs are only bounded, and not shown"
     if not groups:
-        return _empty(title, "No item is scored both without and with a context.")
+        known = "known exactly" if hidden else "scored"
+        return _empty(title, f"No item is {known} both without and with a context.")
 
     columns = min(3, len(groups))
     lines = math.ceil(len(groups) / columns)
@@ -235,9 +237,9 @@ def _band(axes: Axes, rows: pd.DataFrame, *, colour: str) -> None:
     )
     axes.fill_between(x[1:], low[1:], high[1:], color=colour, alpha=0.35, linewidth=0)
     for share in (low, high):
-        axes.plot(x[1:], share[1:], color=colour, linewidth=1.2)
-    axes.set_ylim(0, 105)
-    axes.set_xlim(-0.1, 1.01)
+        axes.plot(x[1:], share[1:], color=colour, linewidth=1.5, clip_on=False)
+    axes.set_ylim(0, 102)
+    axes.set_xlim(0, 1.01)
 
 
 def _histogram(axes: Axes, rows: pd.DataFrame, *, colour: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # of what a stored answer means
 OPENAI_URL = "https://api.openai.com/v1"
+FIRST_SERVED = "default"  # as a name: whatever the server names first
 _NO_KEY = "none"  # the client insists on one; servers without keys take any
 _LONGEST_REASON = 300
 
@@ -50,6 +51,7 @@ class Endpoint:
         self._store = store
         self._lock = threading.Lock()
         self._client: OpenAI | None = None
+        self._served: list[dict[str, Any]] = []
 
     @property
     def key(self) -> str:
@@ -108,7 +110,21 @@ class Endpoint:
         """As `send`, for a request that the server may not know: a failure is not tried again."""
         return self._send(self.client.with_options(max_retries=0), path, body)
 
-    def models(self) -> list[dict[str, Any]]:
+    def find_model(self) -> None:
+        """Ask the server what it serves; the name `default` becomes what it names first.
+
+        Raises EndpointError where nothing answers.
+        """
+        self._served = self._models()
+        if self.model == FIRST_SERVED and self._served:
+            self.model = str(self._served[0]["id"])
+
+    def names(self) -> list[str]:
+        """The model's name, and where its weights lie, if the server says so (vLLM's root)."""
+        roots = [m.get("root") for m in self._served if m["id"] == self.model]
+        return [self.model, *(str(root) for root in roots if root)]
+
+    def _models(self) -> list[dict[str, Any]]:
         """What the server says that it serves; nothing where it does not say."""
         import openai
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_SERVED = "default"  # as a name: whatever the server names first
 ENOUGH = 20  # requests, before a share of failures stops a job in the middle
 
 
@@ -85,20 +84,17 @@ def open_endpoint(endpoint: Endpoint, plan: EnginePlan, *, cache_dir: Path) -> E
     from ncu_exp.scoring.completions import CompletionsScorer
     from ncu_exp.scoring.sampled import SampledScorer
 
+    if endpoint.config.base_url:
+        endpoint.find_model()
     if plan.estimator is EstimatorName.sampled:
         return EndpointEngine(endpoint, SampledScorer(endpoint, samples=plan.samples))
     tokenizer = None
     if endpoint.config.tokenizer:
         tokenizer = open_tokenizer(endpoint.config.tokenizer, cache_dir=cache_dir)
+    elif endpoint.config.base_url:
+        tokenizer = guess_tokenizer(endpoint.names(), cache_dir=cache_dir)
     if endpoint.config.engine is EngineName.openai_chat:
         return EndpointEngine(endpoint, ChatScorer(endpoint, tokenizer, estimator=plan.estimator))
-    served = endpoint.models()
-    if endpoint.model == FIRST_SERVED and served:
-        endpoint.model = str(served[0]["id"])
-    if tokenizer is None:
-        told = next((model for model in served if model["id"] == endpoint.model), {})
-        names = [endpoint.model, *([str(told["root"])] if told.get("root") else [])]  # vLLM's root
-        tokenizer = guess_tokenizer(names, cache_dir=cache_dir)
     return EndpointEngine(endpoint, CompletionsScorer(endpoint, tokenizer))
 
 
