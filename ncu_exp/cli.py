@@ -13,20 +13,25 @@ import sys
 import traceback
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 
-from ncu_exp.config import Preflight, conf_dir, from_dictconfig, register
+from ncu_exp.config import EngineName, Preflight, conf_dir, from_dictconfig, register
 from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
 from ncu_exp.scoring.engine import EngineHolder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from omegaconf import DictConfig
 
     from ncu_exp.config import Config
@@ -51,13 +56,77 @@ class Outcome:
 
 
 class Summary(Callback):
-    """At the end of a run or a sweep: name each job that failed, and set the exit code."""
+    """What frames a run or a sweep: endpoints are asked ahead, and failed jobs named at the end.
+
+    The exit code says whether one failed.
+    """
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Ask each endpoint of a sweep what it can do, before a job of it costs anything."""
+        for told in _ask_ahead(config):
+            print(told, file=sys.stderr, flush=True)  # noqa: T201
 
     def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
         _end(Path(config.hydra.run.dir), config)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         _end(Path(config.hydra.sweep.dir), config)
+
+
+def _ask_ahead(config: DictConfig) -> Iterator[str]:
+    """A line of each endpoint among the sweep's models; of one that fails, why."""
+    from hydra.errors import HydraException
+    from omegaconf import open_dict
+    from omegaconf.errors import OmegaConfBaseException
+
+    asked: set[str] = set()
+    for overrides in model_overrides(config):
+        try:
+            cfg = GlobalHydra.instance().config_loader().load_sweep_config(config, overrides)
+            HydraConfig.instance().set_config(cfg)  # values may refer to it; a job sets its own
+            with open_dict(cfg):
+                del cfg["hydra"]
+            job = from_dictconfig(cfg)
+        except (HydraException, OmegaConfBaseException, UserError):
+            continue  # its own job says so
+        key = repr((job.model, job.estimator))
+        is_local = job.model.engine is EngineName.transformers
+        if is_local or key in asked or job.preflight is Preflight.only:
+            continue
+        asked.add(key)
+        yield f"{job.model.label}: {_preflight_told(job)}"
+
+
+def _preflight_told(config: Config) -> str:
+    from ncu_exp.experiment import preflight
+
+    engines = EngineHolder()
+    try:
+        return preflight(config, engines=engines)
+    except UserError as error:
+        return without_credentials(f"its jobs will fail. {type(error).__name__}: {error}")
+    finally:
+        engines.close()
+
+
+def model_overrides(config: DictConfig) -> list[list[str]]:
+    """The overrides of a sweep's jobs, one for each combination that asks another model.
+
+    Of what is swept otherwise the first value stands for all.
+    """
+    given = [*config.hydra.overrides.task]
+    swept = config.hydra.sweeper.get("params") or {}
+    given += [f"{key}={value}" for key, value in swept.items()]
+    choices: list[list[str]] = []
+    for override in OverridesParser.create().parse_overrides(given):
+        key = override.get_key_element()
+        if override.is_discrete_sweep():
+            values = [f"{key}={value}" for value in override.sweep_string_iterator()]
+            asks_another = key.partition(".")[0] in ("model", "estimator", "experiment")
+            choices.append(values if asks_another else values[:1])
+        elif not override.is_sweep_override():
+            choices.append([override.input_line or ""])
+    return [list(combination) for combination in product(*choices)]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ncu_exp import provenance
 from ncu_exp.config import Config, EngineName, EstimatorName
-from ncu_exp.scoring.engine import EnginePlan
+from ncu_exp.scoring.engine import EnginePlan, estimator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,24 @@ class JobContext:
     job_num: int = 0
 
 
+# How a chat API's numbers are obtained.
+_CHAT = {
+    EstimatorName.auto: "chat API, intervals from {k} alternatives per token",
+    EstimatorName.paper: "chat API by the paper's convention (-15 nats where a token is missing): "
+    "not comparable with exact scores or intervals",
+    EstimatorName.sampled: "shares of {samples} sampled answers with Wilson's 95% intervals, of "
+    "whole answers: not comparable with scores per token",
+}
+
+
 def run_name(config: Config) -> str:
     """What a person reads in the list of runs: model, corpus, conditions, precision."""
     names = [c.value for c in config.condition.names]
     conditions = "all" if names == ["zero", "oracle", "adversarial", "noise"] else "+".join(names)
     parts = [config.model.label, config.dataset.name.value, conditions, config.precision.name.value]
-    if config.estimator is not EstimatorName.auto:
-        parts.append(f"{config.estimator.value} estimator")
+    estimator = estimator_of(config.model, config.estimator)
+    if estimator is not EstimatorName.auto:
+        parts.append(f"{estimator.value} estimator")
     return " · ".join(parts)
 
 
@@ -39,19 +50,10 @@ def engine_facts(plan: EnginePlan, config: Config) -> dict[str, str]:
             "Precision": f"{plan.precision.name.value} on {plan.device}",
             "Scoring": f"local weights, exact, {config.score.numerics.value} numerics",
         }
-    how = {
-        EstimatorName.paper: "chat API by the paper's convention (-15 nats where a token is "
-        "missing): not comparable with exact scores or intervals",
-        EstimatorName.sampled: f"shares of {plan.samples} sampled answers with Wilson's 95% "
-        "intervals, of whole answers: not comparable with scores per token",
-    }
-    exact = plan.model.engine is EngineName.openai_completions
-    otherwise = (
-        "log-probs of prompts, exact"
-        if exact
-        else f"chat API, intervals from {plan.model.top_logprobs} alternatives per token"
-    )
-    told = otherwise if exact else how.get(plan.estimator, otherwise)
+    if plan.model.engine is EngineName.openai_completions:
+        told = "log-probs of prompts, exact"
+    else:
+        told = _CHAT[plan.estimator].format(k=plan.model.top_logprobs, samples=plan.samples)
     return {"Served at": plan.model.base_url or "its vendor's address", "Scoring": told}
 
 
@@ -70,7 +72,7 @@ def run_params(config: Config, job: JobContext) -> dict[str, Any]:
         "perturb.policy": config.perturb.policy.value,
         "perturb.seed": config.perturb.seed,
         "perturb.path": config.perturb.path,
-        "estimator": config.estimator.value,
+        "estimator": estimator_of(config.model, config.estimator).value,
         "score.numerics": config.score.numerics.value,
         "score.max_new_tokens": config.score.max_new_tokens,
         "latency.items": config.latency.items,

@@ -33,6 +33,10 @@ COLOURS = {
 _INK, _FAINT, _GRID = "#222222", "#666666", "#DDDDDD"
 _WIDTH, _DPI = 8.0, 150  # inches, dots per inch
 _NCU_BINS = 20
+_NOT_COMPARABLE = {
+    "paper": "by the paper's convention for chat APIs: not comparable with other runs",
+    "sampled": "of whole answers, by samples: not comparable with scores per token",
+}
 _REGION: dict[str, Any] = {"fontsize": 8.5, "fontstyle": "italic", "color": _FAINT, "zorder": 2}
 _SURPRISAL_TICKS = (0, 0.5, 2, 5, 10, 20, 35, 60, 100)  # nats per token, apart on a root scale
 
@@ -45,12 +49,15 @@ def all_figures(
     settings: MetricsConfig,
 ) -> dict[str, Figure]:
     """Every figure of a run by file name (without suffix), empty ones included."""
-    return {
+    figures = {
         "success_rates": success_rates(metrics, settings=settings),
         "ncu_distribution": ncu_distribution(table, metrics),
         "surprisal": surprisal_before_after(table, settings=settings),
-        "latency": latency(probes),
     }
+    for estimator in _NOT_COMPARABLE.keys() & set(table["estimator"].dropna().unique()):
+        for figure in figures.values():
+            _mark(figure, _NOT_COMPARABLE[estimator])
+    return {**figures, "latency": latency(probes)}
 
 
 def to_png(figure: Figure) -> bytes:
@@ -329,6 +336,12 @@ def _figure(title: str, *, height: float) -> Figure:
     figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=_INK)
     return figure
+
+
+def _mark(figure: Figure, note: str) -> None:
+    """A second line of the title."""
+    title = f"{figure.get_suptitle()}\n{note}"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=_INK)
 
 
 def _items(n: int) -> str:

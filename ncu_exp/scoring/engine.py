@@ -126,9 +126,14 @@ def plan_engine(
             f"prompt=plain asks in plain text, and {model.label} is asked in chat messages. Use "
             "prompt=directive or prompt=grounded."
         )
-    if model.engine is EngineName.openai_chat and not model.logprobs:
-        estimator = EstimatorName.sampled
-    return EnginePlan(model, SERVED, ENDPOINT, estimator, api, samples)
+    return EnginePlan(model, SERVED, ENDPOINT, estimator_of(model, estimator), api, samples)
+
+
+def estimator_of(model: ModelConfig, asked: EstimatorName) -> EstimatorName:
+    """The estimator that is used: of an API without log-probs, samples; `auto` of exact scores."""
+    if model.engine is not EngineName.openai_chat:
+        return EstimatorName.auto
+    return asked if model.logprobs else EstimatorName.sampled
 
 
 def _check_estimator(model: ModelConfig, estimator: EstimatorName) -> None:

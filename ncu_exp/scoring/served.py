@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ncu_exp.config import EngineName, EstimatorName, Numerics
-from ncu_exp.errors import EndpointError, ModelError
+from ncu_exp.errors import BudgetError, EndpointError, ModelError
 from ncu_exp.records import LatencyProbe, Score, ScoreRequest
 from ncu_exp.scoring.endpoint import AnswerError, Endpoint, NoAnswerError
 from ncu_exp.scoring.tokenizers import guess_tokenizer, open_tokenizer
@@ -173,6 +173,8 @@ class EndpointEngine:
                     self.endpoint.send(ask.path, ask.body)
                 except AnswerError:
                     continue
+                except BudgetError:
+                    return  # what was scored is worth more than how fast it was
                 seconds = time.perf_counter() - start
                 self.endpoint.keep(ask.path, ask.body, seconds, kind="latency")
             yield LatencyProbe(request.item_id, request.condition, float(seconds))

@@ -139,6 +139,10 @@ def test_a_sweep_goes_on_without_the_model_whose_key_is_missing(
     (line,) = [line for line in done.err.splitlines() if line.startswith("  job 2")]
     assert "gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY" in line
     assert "1 of 3 jobs failed" in done.err
+    # What the endpoints can do was asked, and said, before the first job began.
+    ahead = done.err.partition("SmolLM2-135M")[0]
+    assert "served: log-probs of prompts, by token ids" in ahead
+    assert "gpt-4o-mini: its jobs will fail. CredentialError: gpt-4o-mini needs a key" in ahead
 
 
 def test_preflight_only_asks_one_tiny_request_and_makes_no_run(
