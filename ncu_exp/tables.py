@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ncu_exp.metrics import cus, exact_match, ncu, ncu_raw, surprisal, token_f1
+from ncu_exp.formulas import cus, exact_match, ncu, ncu_raw, surprisal, token_f1
 from ncu_exp.records import (
     Arm,
     Bounds,

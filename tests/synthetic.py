@@ -6,8 +6,9 @@ size whose numbers are spread as a small model's are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ncu_exp.config import MetricsConfig
 from ncu_exp.records import (
     AnswerType,
     Arm,
+    Bounds,
     Condition,
     Continuation,
     ContinuationScore,
@@ -26,6 +28,7 @@ from ncu_exp.records import (
     Span,
     render_passages,
 )
+from ncu_exp.scoring.intervals import mean_bounds
 
 SETTINGS = MetricsConfig(tau=0.05, epsilon=1e-5, resamples=2000, confidence=0.95, seed=0)
 FOUR = (Condition.zero, Condition.oracle, Condition.adversarial, Condition.noise)
@@ -163,4 +166,27 @@ def run(n: int, *, conditions: Sequence[Condition] = FOUR, seed: int = 0) -> Run
                 probes.append(LatencyProbe(it.item_id, condition, base * rng.gamma(40, 1 / 40)))
     return Run(
         items, arms, scores, [perturbation(i, ok=k % 8 != 7) for k, i in enumerate(items)], probes
+    )
+
+
+def bounded(of: Score, *, known: int = 1) -> Score:
+    """The score as a chat API would tell it: of each answer the first tokens, the rest bounded."""
+    return replace(
+        of,
+        estimator="interval",
+        continuations=tuple(_bounded(c, known) for c in of.continuations),
+    )
+
+
+def _bounded(of: ContinuationScore, known: int) -> ContinuationScore:
+    bounds = tuple(
+        Bounds(logprob, logprob) if place < known else Bounds(-math.inf, 0.0)
+        for place, logprob in enumerate(of.token_logprobs)
+    )
+    mean = mean_bounds(bounds)
+    return replace(
+        of,
+        token_logprobs=tuple(b.upper if b.exact else math.nan for b in bounds),
+        bounds=bounds,
+        mean_bounds=None if mean.exact else mean,
     )

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_exp.metrics import (
-    aggregate,
+from ncu_exp.formulas import (
     cus,
     exact_match,
-    latency_metrics,
     ncu,
     ncu_raw,
     normalize_answer,
@@ -24,6 +22,7 @@ from ncu_exp.metrics import (
     surprisal,
     token_f1,
 )
+from ncu_exp.metrics import aggregate, latency_metrics
 from ncu_exp.records import Arm, Condition, LatencyProbe, Score
 from ncu_exp.stats import Metric
 from ncu_exp.tables import items_table
