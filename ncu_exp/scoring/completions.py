@@ -207,7 +207,7 @@ class CompletionsScorer:
         answer = self._endpoint.try_once(COMPLETIONS, body)
         told = read_answer(answer, sent, tokenizer=self._tokenizer)
         found = checked(told.answer)
-        if sent.ids and found[-1].text and not told.generated:
+        if found[-1].text and not told.generated:
             raise AnswerError("misplaced_logprobs: no generated token was told")
         return found
 

@@ -170,7 +170,7 @@ class EndpointEngine:
             if seconds is None:
                 start = time.perf_counter()
                 try:
-                    self.endpoint.send(ask.path, ask.body)
+                    self.endpoint.try_once(ask.path, ask.body)
                 except AnswerError:
                     continue
                 except BudgetError:

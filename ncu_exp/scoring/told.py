@@ -55,10 +55,17 @@ def read_answer(answer: Mapping[str, Any], sent: Text, *, tokenizer: Any) -> Ali
             return Aligned(_by_ids(own, sent))
         texts = _as_texts(choice.get("logprobs") or {})
         if sent.ids:
-            return _meant(texts, sent, tokenizer=tokenizer)
-        return Aligned(_behind(texts, choice["logprobs"], sent))
+            found = _meant(texts, sent, tokenizer=tokenizer)
+        else:
+            found = _behind(texts, choice["logprobs"], sent)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise AnswerError(f"malformed_answer: {type(error).__name__} {error}") from None
+    if not all(told.is_greedy for told in found.generated):
+        raise AnswerError(
+            "misplaced_logprobs: the token that the server generated is not the likeliest of its "
+            "place, so its log-probs stand at other places than its tokens"
+        )
+    return found
 
 
 def _meant(texts: Sequence[Told], sent: Text, *, tokenizer: Any) -> Aligned:
@@ -76,11 +83,6 @@ def _meant(texts: Sequence[Told], sent: Text, *, tokenizer: Any) -> Aligned:
     other = _first_other(texts, sent, places, tokenizer=tokenizer)
     if other is not None:
         raise AnswerError(f"boundary_not_proven: {other}")
-    if not all(told.is_greedy for told in generated):
-        raise AnswerError(
-            "misplaced_logprobs: the token that the server generated is not the likeliest of its "
-            "place, so its log-probs stand at other places than its tokens"
-        )
     answer = [t for p, t in zip(places, texts, strict=False) if p >= sent.answer_from]
     return Aligned(answer, generated)
 
@@ -124,18 +126,19 @@ def _as_texts(logprobs: Mapping[str, Any]) -> list[Told]:
     ]
 
 
-def _behind(texts: Sequence[Told], logprobs: Mapping[str, Any], sent: Text) -> list[Told]:
+def _behind(texts: Sequence[Told], logprobs: Mapping[str, Any], sent: Text) -> Aligned:
     """The answer's tokens where no tokenizer is known: by the places of their first characters."""
-    offsets = [int(offset) - int(logprobs["text_offset"][0]) for offset in logprobs["text_offset"]]
-    inside = [
-        (offset, told)
-        for offset, told in zip(offsets, texts, strict=True)
-        if sent.answer_from <= offset < len(sent.text)
+    first = int(logprobs["text_offset"][0])
+    placed = [
+        (int(offset) - first, told)
+        for offset, told in zip(logprobs["text_offset"], texts, strict=True)
     ]
+    inside = [p for p in placed if sent.answer_from <= p[0] < len(sent.text)]
     whole = "".join(told.text for _, told in inside)
     if not inside or inside[0][0] != sent.answer_from or whole != sent.text[sent.answer_from :]:
         raise AnswerError("boundary_not_proven: no token begins where the answer does")
-    return [told for _, told in inside]
+    generated = [told for offset, told in placed if offset >= len(sent.text)]
+    return Aligned([told for _, told in inside], generated)
 
 
 def _is_likeliest(logprob: float | None, top: Mapping[str, float] | None) -> bool:

@@ -35,6 +35,8 @@ class Direct(Endpoint):
         self.sent += 1
         return self._speaker.answer(path, body)
 
+    try_once = send
+
 
 def chat_engine(
     speaker: Speaker,

@@ -22,7 +22,7 @@ from tests.endpoints.speaking import EOS, Speaker, speaking_model
 from tests.scoring.test_paths import engine_of
 from tests.synthetic import SETTINGS
 
-ITEMS = 1000
+ITEMS = 600
 FOUR = (Condition.zero, Condition.oracle, Condition.adversarial, Condition.noise)
 ROUNDED = 1e-4  # nats: the speaker tells six decimals, and batches differ in the last bits
 
@@ -60,7 +60,7 @@ def prompt(question: str) -> Prompt:
 
 @pytest.fixture(scope="module")
 def asked() -> Asked:
-    """A thousand items under four conditions: five thousand answers, of every kind.
+    """Six hundred items under four conditions: three thousand answers, of every kind.
 
     Some are what the model says, some part from it after a token or more, some are chance.
     """
@@ -136,7 +136,7 @@ def test_the_exact_value_lies_in_the_interval(asked: Asked, k: int, tokenizer: b
             answers += 1
             censored += bool(other.n_censored)
             narrower += interval.upper < 0 or interval.exact
-    assert answers > 4500
+    assert answers > 2700
     assert 0.05 * answers < censored < answers  # both kinds are there
     assert narrower > 0.99 * answers  # a bound says something of nearly every answer
 
@@ -162,9 +162,9 @@ def test_more_alternatives_give_narrower_intervals(asked: Asked) -> None:
     """How wide they are on these items, whose answers are mostly not what the model says."""
     found = {k: asked.told(k)["oracle/accuracy"] for k in (1, 5, 20)}
     widths = [metric.upper - metric.lower for metric in found.values()]
-    assert [f"{width:.2f}" for width in widths] == ["0.89", "0.83", "0.78"]
+    assert [f"{width:.2f}" for width in widths] == ["0.90", "0.84", "0.79"]
     censored = [asked.told(k)["oracle/censored_tokens"].value for k in (1, 5, 20)]
-    assert [f"{share:.2f}" for share in censored] == ["0.86", "0.81", "0.69"]
+    assert [f"{share:.2f}" for share in censored] == ["0.85", "0.81", "0.69"]
 
 
 @pytest.mark.parametrize("how", [c for c in Continuing if c is not Continuing.no])

@@ -350,11 +350,13 @@ class Misplaced(Speaker):
     each token is told with the log-prob that it has one place later."""
 
     def _echoed(self, ids: Any, rows: Any) -> dict[str, Any]:
-        return super()._echoed(ids[: len(rows)], rows[1:])
+        return super()._echoed(ids[:-1], rows[1:])
 
 
-def test_the_preflight_sees_log_probs_at_other_places(client: Client) -> None:
+@pytest.mark.parametrize("tokenizer", [True, False], ids=["tokenizer", "no tokenizer"])
+def test_the_preflight_sees_log_probs_at_other_places(client: Client, tokenizer: bool) -> None:
     client.engine = COMPLETIONS
+    client.tokenizer = client.tokenizer if tokenizer else ""
     client.server.speaker = Misplaced(client.server.speaker.model)
     with pytest.raises(EndpointError, match="misplaced_logprobs"):
         client.ask()

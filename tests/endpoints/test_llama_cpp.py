@@ -162,7 +162,7 @@ def test_a_whole_job_ends_in_mlflow(url: str, tmp_path: Path, engine: str) -> No
         *("model=served", f"model.base_url={url}", f"model.engine={engine}"),
         *("dataset=local", f"dataset.path={data}", "prompt.system=Answer.", "api.concurrency=1"),
         *("prompt.zero='{question}'", "prompt.context='{context} {question}'"),
-        *("latency.items=1", "metrics.resamples=100", "cache.dir=cache"),
+        *("latency.items=1", "metrics.resamples=100", "cache.scores=false"),
         *([f"model.tokenizer={PACKAGED}"] if engine == "openai_chat" else []),
     )
     assert done.code == 0, done.err
