@@ -23,7 +23,8 @@ from ncu_exp.config import Config, Numerics, PrecisionName, PromptStyle
 from ncu_exp.data.corpora import load_items
 from ncu_exp.perturb.audit import build_arms
 from ncu_exp.records import ContinuationScore, Score, ScoreRequest
-from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.engine import plan_engine
+from ncu_exp.scoring.holder import open_local
 
 NAMES = ("fp32", "bf16", "int8", "nf4")
 HEAD = (
@@ -59,7 +60,7 @@ def _scores(
     config: Config, name: PrecisionName, requests: Sequence[ScoreRequest]
 ) -> dict[Numerics, list[Score]]:
     plan = plan_engine(config.model, name, prompt=config.prompt.name)
-    engine = EngineHolder().open(plan, cache_dir=Path(config.cache.dir).expanduser(), store=None)
+    engine = open_local(plan, Path(config.cache.dir).expanduser(), None)
     return {numerics: score_all(engine, requests, config, numerics) for numerics in Numerics}
 
 

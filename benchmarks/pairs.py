@@ -61,10 +61,11 @@ def from_file(path: Path) -> str:
 
 def open_engine(config: Config, *, cache_dir: Path) -> LocalEngine:
     """The configured model behind our engine."""
-    from ncu_exp.scoring.engine import EngineHolder, plan_engine
+    from ncu_exp.scoring.engine import plan_engine
+    from ncu_exp.scoring.holder import open_local
 
     plan = plan_engine(config.model, config.precision.name, prompt=config.prompt.name)
-    return EngineHolder().open(plan, cache_dir=cache_dir, store=None)
+    return open_local(plan, cache_dir, None)
 
 
 def scored_pairs(engine: LocalEngine, config: Config) -> Iterator[Pair]:

@@ -25,7 +25,8 @@ import torch, transformers.models.llama.modeling_llama
 from accelerate import init_empty_weights
 from ncu_exp.config import ModelConfig, Numerics, PrecisionName, PromptStyle, WeightsSource
 from ncu_exp.records import Condition, Continuation, Prompt, ScoreRequest
-from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.engine import plan_engine
+from ncu_exp.scoring.holder import EngineHolder
 
 torch.set_num_threads(2)
 cache, store = map(Path, sys.argv[1:])

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ncu_exp import terminal, tracking
 from ncu_exp.config import Config, Numerics
@@ -21,13 +20,12 @@ from ncu_exp.records import (
     Continuation,
     Item,
     LatencyProbe,
+    NumericsCheck,
     Score,
     ScoreRequest,
 )
-from ncu_exp.scoring.engine import Engine, EngineHolder, EnginePlan
-
-if TYPE_CHECKING:
-    from ncu_exp.scoring.numerics import NumericsCheck
+from ncu_exp.scoring.engine import Engine, EnginePlan
+from ncu_exp.scoring.holder import EngineHolder
 
 log = logging.getLogger(__name__)
 

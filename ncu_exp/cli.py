@@ -27,7 +27,7 @@ from hydra.types import RunMode
 from ncu_exp.config import EngineName, Preflight, conf_dir, from_dictconfig, register
 from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
-from ncu_exp.scoring.engine import EngineHolder
+from ncu_exp.scoring.holder import EngineHolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,13 +14,13 @@ from ncu_exp.asking import Asked, asked_conditions, asking, build_requests
 from ncu_exp.config import Config
 from ncu_exp.description import JobContext, engine_facts, run_name, run_params, run_tags
 from ncu_exp.errors import ModelError, UserError
-from ncu_exp.records import Condition
-from ncu_exp.scoring.engine import EngineHolder, EnginePlan, plan_engine
+from ncu_exp.records import Condition, NumericsCheck
+from ncu_exp.scoring.engine import EnginePlan, plan_engine
+from ncu_exp.scoring.holder import EngineHolder
 
 if TYPE_CHECKING:
     from ncu_exp.data.corpora import LoadedItems
     from ncu_exp.results import Findings, ResultsWriter
-    from ncu_exp.scoring.numerics import NumericsCheck
 
 log = logging.getLogger(__name__)
 

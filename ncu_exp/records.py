@@ -291,6 +291,16 @@ class LatencyProbe:
     latency_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class NumericsCheck:
+    """The largest difference of a token's log-probability (nats), and what exceeds the bound."""
+
+    checked: int
+    max_abs_diff_nats: float
+    bound_nats: float
+    exceeded: tuple[str, ...]
+
+
 def sha256_text(text: str) -> str:
     """Hex sha256 of the text's UTF-8 bytes."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

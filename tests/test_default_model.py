@@ -17,7 +17,8 @@ from ncu_exp.config import (
 from ncu_exp.prompt import build_prompt
 from ncu_exp.records import Condition, Continuation, ScoreRequest
 from ncu_exp.scoring import packaged
-from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.engine import plan_engine
+from ncu_exp.scoring.holder import EngineHolder
 from ncu_exp.scoring.local import LocalEngine
 from ncu_exp.scoring.numerics import max_abs_diff
 from tests.composing import composed

@@ -16,8 +16,7 @@ from ncu_exp.description import JobContext, run_name
 from ncu_exp.errors import DataError, ModelError
 from ncu_exp.experiment import run_job
 from ncu_exp.records import Condition, Prompt, ScoreRequest
-from ncu_exp.scoring.engine import EngineHolder
-from ncu_exp.scoring.numerics import NumericsCheck
+from ncu_exp.scoring.holder import EngineHolder
 from tests.composing import composed
 
 
@@ -233,10 +232,11 @@ def test_a_bug_leaves_its_traceback(
 def test_a_fast_path_beyond_its_bound_fails_the_run_with_the_items(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ncu_exp.scoring import numerics
+    from ncu_exp.records import NumericsCheck
+    from ncu_exp.scoring import local
 
     check = NumericsCheck(4, 0.5, 1e-4, ("single-001 (oracle): 5.00e-01",))
-    monkeypatch.setattr(numerics, "check_numerics", lambda *a, **k: check)
+    monkeypatch.setattr(local, "check_numerics", lambda *a, **k: check)
     with pytest.raises(ModelError, match="single-001"):
         run(config, tmp_path)
     found = last_run(config)

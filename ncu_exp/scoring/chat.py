@@ -27,6 +27,7 @@ from ncu_exp.records import (
 )
 from ncu_exp.scoring.encoding import answer_ids, first_line
 from ncu_exp.scoring.endpoint import AnswerError, Endpoint, NoAnswerError
+from ncu_exp.scoring.exchange import Ask, Exchange
 from ncu_exp.scoring.intervals import (
     UNKNOWN,
     Bounded,
@@ -37,7 +38,6 @@ from ncu_exp.scoring.intervals import (
     bound_token,
     mean_bounds,
 )
-from ncu_exp.scoring.served import Ask, Exchange
 from ncu_exp.scoring.tokenizers import token_bytes
 
 CHAT = "/chat/completions"

@@ -30,7 +30,7 @@ from ncu_exp.scoring.encoding import (
     prompt_text,
 )
 from ncu_exp.scoring.endpoint import AnswerError, Endpoint
-from ncu_exp.scoring.served import Ask, Exchange
+from ncu_exp.scoring.exchange import Ask, Exchange
 from ncu_exp.scoring.told import MOST_GENERATED, Text, Told, checked, read_answer
 
 COMPLETIONS = "/completions"

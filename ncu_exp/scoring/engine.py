@@ -1,12 +1,11 @@
-"""What every engine offers, which one a model needs, and the one that is kept open."""
+"""What every engine offers, and which one a model needs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ncu_exp import provenance
 from ncu_exp.config import (
@@ -19,7 +18,7 @@ from ncu_exp.config import (
     PromptStyle,
 )
 from ncu_exp.errors import CredentialError, ModelError
-from ncu_exp.records import LatencyProbe, Score, ScoreRequest
+from ncu_exp.records import LatencyProbe, NumericsCheck, Score, ScoreRequest
 from ncu_exp.scoring.precision import (
     SERVED,
     Precision,
@@ -27,9 +26,6 @@ from ncu_exp.scoring.precision import (
     resolve_device,
     resolve_precision,
 )
-
-if TYPE_CHECKING:
-    from ncu_exp.scoring.numerics import NumericsCheck
 
 ENDPOINT = "endpoint"  # stands for the device of a model that a server runs
 
@@ -167,50 +163,3 @@ def check_key(model: ModelConfig) -> None:
             f"{model.label} needs a key: set the environment variable {model.api_key_env} "
             "(it is read from there only, and written nowhere)."
         )
-
-
-class EngineHolder:
-    """Keeps the engine of the last job, for the next job of the sweep that needs the same."""
-
-    def __init__(self) -> None:
-        self._key: tuple[str, str] | None = None
-        self._engine: Engine | None = None
-
-    def open(self, plan: EnginePlan, *, cache_dir: Path, store: Path | None) -> Engine:
-        """The engine of the plan: the one that is open, or a new one after the old was closed.
-
-        With `store`, a file, the engine remembers there what it scores or is answered.
-        """
-        key = (plan.key, str(store))
-        if self._engine is None or self._key != key:
-            self.close()
-            make = _endpoint if plan.is_endpoint else _local
-            self._engine, self._key = make(plan, cache_dir, store), key
-        self._engine.begin()
-        return self._engine
-
-    def close(self) -> None:
-        """Close the engine, if there is one."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = self._key = None
-
-
-def _local(plan: EnginePlan, cache_dir: Path, store: Path | None) -> Engine:
-    from ncu_exp.contents import ContentStore
-    from ncu_exp.scoring.local import LocalEngine
-    from ncu_exp.scoring.memory import NoMemory, StoredMemory
-    from ncu_exp.scoring.weights import open_model
-
-    opened = open_model(plan.model, plan.precision, device=plan.device, cache_dir=cache_dir)
-    memory = StoredMemory(ContentStore(store), opened) if store else NoMemory()
-    return LocalEngine(opened, memory=memory)
-
-
-def _endpoint(plan: EnginePlan, cache_dir: Path, store: Path | None) -> Engine:
-    from ncu_exp.contents import ContentStore
-    from ncu_exp.scoring.endpoint import Endpoint
-    from ncu_exp.scoring.served import open_endpoint
-
-    endpoint = Endpoint(plan.model, plan.api, store=ContentStore(store) if store else None)
-    return open_endpoint(endpoint, plan, cache_dir=cache_dir)

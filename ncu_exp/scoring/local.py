@@ -12,12 +12,12 @@ from typing import Any
 
 from ncu_exp.config import Numerics
 from ncu_exp.errors import ModelError
-from ncu_exp.records import LatencyProbe, Score, ScoreRequest
+from ncu_exp.records import LatencyProbe, NumericsCheck, Score, ScoreRequest
 from ncu_exp.scoring.batched import Outcome
 from ncu_exp.scoring.encoding import EncodedRequest, encode_request, first_line
 from ncu_exp.scoring.forward import NonFiniteError
 from ncu_exp.scoring.memory import Memory
-from ncu_exp.scoring.numerics import NumericsCheck, check_numerics
+from ncu_exp.scoring.numerics import check_numerics
 from ncu_exp.scoring.reference import generate_greedy
 from ncu_exp.scoring.ways import REFERENCE, TREE, WAYS, Way, choose_way
 from ncu_exp.scoring.weights import OpenedModel, load_weights
@@ -128,7 +128,7 @@ class LocalEngine:
 
     def verify(self, pairs: Sequence[tuple[ScoreRequest, Score]]) -> NumericsCheck | None:
         """Score a handful again by reference, and compare; None where there is nothing to."""
-        return check_numerics(self, pairs)
+        return check_numerics(self, pairs, bound_nats=self.opened.precision.bound_nats)
 
     def _encode(self, request: ScoreRequest, index: int) -> EncodedRequest | Score:
         try:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_exp.config import Numerics
-from ncu_exp.records import ContinuationScore, Score, ScoreRequest
+from ncu_exp.records import ContinuationScore, NumericsCheck, Score, ScoreRequest
 
 if TYPE_CHECKING:
-    from ncu_exp.scoring.local import LocalEngine
-
-
-@dataclass(frozen=True, slots=True)
-class NumericsCheck:
-    """The largest difference of a token's log-probability (nats), and what exceeds the bound."""
-
-    checked: int
-    max_abs_diff_nats: float
-    bound_nats: float
-    exceeded: tuple[str, ...]
+    from ncu_exp.scoring.engine import Engine
 
 
 class Handful:
@@ -48,7 +37,7 @@ class Handful:
 
 
 def check_numerics(
-    engine: LocalEngine, pairs: Sequence[tuple[ScoreRequest, Score]]
+    engine: Engine, pairs: Sequence[tuple[ScoreRequest, Score]], *, bound_nats: float
 ) -> NumericsCheck | None:
     """Score the requests again by reference and compare with their scores, token by token.
 
@@ -56,7 +45,6 @@ def check_numerics(
     """
     if not pairs:
         return None
-    bound = engine.opened.precision.bound_nats
     again = engine.score(
         # No generation: the log-probabilities are what is compared.
         [dataclasses.replace(request, max_new_tokens=0) for request, _ in pairs],
@@ -67,9 +55,9 @@ def check_numerics(
     for place, reference in again:
         difference = max_abs_diff(pairs[place][1], reference)
         worst = max(worst, difference)
-        if not difference <= bound:
+        if not difference <= bound_nats:
             exceeded.append(f"{reference.item_id} ({reference.condition}): {difference:.2e}")
-    return NumericsCheck(len(pairs), worst, bound, tuple(exceeded))
+    return NumericsCheck(len(pairs), worst, bound_nats, tuple(exceeded))
 
 
 def max_abs_diff(one: Score, other: Score) -> float:

@@ -24,8 +24,8 @@ from ncu_exp.records import (
 from ncu_exp.scoring.chat import CHAT, PROBE, as_bounded_score, chat_messages, parse_generated
 from ncu_exp.scoring.encoding import first_line
 from ncu_exp.scoring.endpoint import AnswerError, Endpoint
+from ncu_exp.scoring.exchange import Ask, Exchange
 from ncu_exp.scoring.intervals import Bounded
-from ncu_exp.scoring.served import Ask, Exchange
 from ncu_exp.stats import wilson_interval
 
 SAMPLED_TOKENS = 32  # an answer that goes on beyond them is not the one asked about

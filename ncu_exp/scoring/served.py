@@ -4,98 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ncu_exp.config import EngineName, EstimatorName, Numerics
+from ncu_exp.config import Numerics
 from ncu_exp.errors import BudgetError, EndpointError, ModelError
 from ncu_exp.records import LatencyProbe, Score, ScoreRequest
-from ncu_exp.scoring.endpoint import AnswerError, Endpoint, NoAnswerError
-from ncu_exp.scoring.tokenizers import guess_tokenizer, open_tokenizer
-
-if TYPE_CHECKING:
-    from ncu_exp.scoring.engine import EnginePlan
-
-T = TypeVar("T")
+from ncu_exp.scoring.endpoint import AnswerError, Endpoint
+from ncu_exp.scoring.exchange import Exchange, Scorer
 
 ENOUGH = 20  # requests, before a share of failures stops a job in the middle
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request to a server: where, and what; `number` tells equal ones apart (samples)."""
-
-    path: str
-    body: Mapping[str, Any]
-    number: int = 0
-
-
-class Exchange:
-    """What one prompt needs to be asked; `sent` counts what the store did not know."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self.sent = 0
-
-    def ask(self, ask: Ask, parse: Callable[[Mapping[str, Any]], T]) -> T:
-        """What `parse` makes of the answer, which is stored unless it is broken (AnswerError)."""
-        kind = f"answer {ask.number}"
-        known = self._endpoint.recall(ask.path, ask.body, kind=kind)
-        if known is not None:
-            return parse(known)
-        answer = self._endpoint.send(ask.path, ask.body)
-        self.sent += 1
-        try:
-            found = parse(answer)
-        except NoAnswerError:
-            self._endpoint.keep(ask.path, ask.body, answer, kind=kind)
-            raise
-        self._endpoint.keep(ask.path, ask.body, answer, kind=kind)
-        return found
-
-
-class Scorer(Protocol):
-    """How one kind of endpoint is asked for a score."""
-
-    estimator: str
-
-    def preflight(self) -> str:
-        """Ask one tiny request; what the endpoint can do, in a line.
-
-        Raises UserError where it cannot be used.
-        """
-
-    def score(self, request: ScoreRequest, exchange: Exchange) -> Score:
-        """The score of a request. Raises AnswerError where it has none."""
-
-    def generation(self, request: ScoreRequest) -> Ask:
-        """The request that generates an answer, as a person would ask it."""
-
-
-def open_endpoint(endpoint: Endpoint, plan: EnginePlan, *, cache_dir: Path) -> EndpointEngine:
-    """The engine of an endpoint, with the tokenizer of its model where that is known.
-
-    Raises EndpointError where nothing answers.
-    """
-    from ncu_exp.scoring.chat import ChatScorer
-    from ncu_exp.scoring.completions import CompletionsScorer
-    from ncu_exp.scoring.sampled import SampledScorer
-
-    if endpoint.config.base_url:
-        endpoint.find_model()
-    if plan.estimator is EstimatorName.sampled:
-        return EndpointEngine(endpoint, SampledScorer(endpoint, samples=plan.samples))
-    tokenizer = None
-    if endpoint.config.tokenizer:
-        tokenizer = open_tokenizer(endpoint.config.tokenizer, cache_dir=cache_dir)
-    elif endpoint.config.base_url:
-        tokenizer = guess_tokenizer(endpoint.names(), cache_dir=cache_dir)
-    if endpoint.config.engine is EngineName.openai_chat:
-        return EndpointEngine(endpoint, ChatScorer(endpoint, tokenizer, estimator=plan.estimator))
-    return EndpointEngine(endpoint, CompletionsScorer(endpoint, tokenizer))
 
 
 class EndpointEngine:

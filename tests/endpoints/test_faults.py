@@ -21,7 +21,8 @@ from ncu_exp.config import (
 )
 from ncu_exp.errors import BudgetError, CredentialError, EndpointError, ModelError, UserError
 from ncu_exp.records import Condition, Continuation, Message, Prompt, Score, ScoreRequest
-from ncu_exp.scoring.engine import Engine, EngineHolder, plan_engine
+from ncu_exp.scoring.engine import Engine, plan_engine
+from ncu_exp.scoring.holder import EngineHolder
 from tests.endpoints.server import KEY, ApiServer, Fault, Reply, error, serving
 from tests.endpoints.speaking import Speaker, speaking_model
 from tests.tiny import save_tiny_model

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +15,13 @@ import pandas as pd
 import pytest
 
 from benchmarks.scaling import made_up_items
-from ncu_exp.contents import SCORES
 from tests.endpoints.server import KEY, ApiServer, Reply, serving
 from tests.endpoints.speaking import Speaker, speaking_model
 from tests.runs import Done, ncu_exp
+from tests.test_resume import PATIENCE_S, kept
 from tests.tiny import save_tiny_model
 
 ITEMS = 12
-PATIENCE_S = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -161,15 +158,6 @@ def test_preflight_only_asks_one_tiny_request_and_makes_no_run(
     assert not (tmp_path / "mlruns").exists()
 
 
-def stored(cache: Path) -> int:
-    path = cache / SCORES
-    if not path.exists():
-        return 0
-    with closing(sqlite3.connect(path, timeout=10)) as db:
-        made = db.execute("SELECT COUNT(*) FROM sqlite_master WHERE name='contents'").fetchone()
-        return db.execute("SELECT COUNT(*) FROM contents").fetchone()[0] if made[0] else 0
-
-
 def test_a_killed_job_asks_nothing_twice_that_was_answered(
     speaker: Speaker, shared: Path, tmp_path: Path
 ) -> None:
@@ -185,13 +173,13 @@ def test_a_killed_job_asks_nothing_twice_that_was_answered(
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         deadline = time.monotonic() + PATIENCE_S
-        while stored(tmp_path / "cache") < 15:
+        while kept(tmp_path / "cache") < 15:
             assert process.poll() is None, "the job ended before it could be killed"
             assert time.monotonic() < deadline
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        before = stored(tmp_path / "cache")
+        before = kept(tmp_path / "cache")
         assert len(scoring(server)) <= before + 2  # what was under way at the kill
         done = ncu_exp(tmp_path, *given, **key)
         assert done.code == 0, done.err

@@ -30,7 +30,8 @@ from ncu_exp.config import (
     WeightsSource,
 )
 from ncu_exp.records import Condition, Continuation, Message, Prompt, Score, ScoreRequest
-from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.engine import plan_engine
+from ncu_exp.scoring.holder import EngineHolder
 from ncu_exp.scoring.packaged import GGUF
 from ncu_exp.scoring.tokenizers import PACKAGED
 from tests.runs import ncu_exp

@@ -11,7 +11,8 @@ import pytest
 from ncu_exp.config import EngineName, ModelConfig, PrecisionName, PromptStyle, WeightsSource
 from ncu_exp.errors import CredentialError, ModelError, NetworkError, PrecisionError
 from ncu_exp.scoring import engine, precision
-from ncu_exp.scoring.engine import EngineHolder, plan_engine
+from ncu_exp.scoring.engine import plan_engine
+from ncu_exp.scoring.holder import EngineHolder
 from ncu_exp.scoring.local import LocalEngine
 from ncu_exp.scoring.precision import PRECISIONS, check_memory, resolve_precision
 from ncu_exp.scoring.weights import load_weights, open_model
