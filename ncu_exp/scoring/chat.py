@@ -110,7 +110,7 @@ class ChatScorer:
             continuations=tuple(scores),
             greedy_text=first_line(_cut(found, request.max_new_tokens)),
             prompt_tokens=found.prompt_tokens,
-            prompt_sha256=sha256_text(json.dumps(chat_messages(request.prompt))),
+            prompt_sha256=messages_sha256(request.prompt),
             estimator=self.estimator,
         )
 
@@ -300,6 +300,11 @@ def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
             "a chat API is asked in messages. Use prompt=directive or prompt=grounded."
         )
     return [{"role": m.role, "content": m.content} for m in prompt.messages]
+
+
+def messages_sha256(prompt: Prompt) -> str:
+    """Hex sha256 of a prompt whose token ids are not known."""
+    return sha256_text(json.dumps(chat_messages(prompt)))
 
 
 def _tokens_to_ask(request: ScoreRequest, answers: Sequence[Answer]) -> int:

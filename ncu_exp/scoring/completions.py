@@ -91,9 +91,7 @@ class CompletionsScorer:
         )
 
     def generation(self, request: ScoreRequest) -> Ask:
-        text, ids = self._prompt(request)
-        body = {"prompt": self._sendable(text, ids), "temperature": 0}
-        return Ask(COMPLETIONS, {**body, "max_tokens": max(1, request.max_new_tokens)})
+        return self._generation(request, *self._prompt(request, self._encode(request)))
 
     def score(self, request: ScoreRequest, exchange: Exchange) -> Score:
         encoded = self._encode(request)
@@ -106,12 +104,12 @@ class CompletionsScorer:
             )
         scores = []
         for place, (kind, answer) in enumerate(request.continuations):
-            sent = self._text(request, place, encoded=encoded)
+            sent = _text(request, place, prompt, encoded)
             told = exchange.ask(self._ask(sent), partial(self._parse, sent=sent))
             scores.append(_score(kind, answer, sent, told))
         greedy = ""
         if request.max_new_tokens:
-            greedy = exchange.ask(self.generation(request), generated_text)
+            greedy = exchange.ask(self._generation(request, prompt, ids), generated_text)
         return Score(
             item_id=request.item_id,
             condition=request.condition,
@@ -126,10 +124,10 @@ class CompletionsScorer:
         return encode_request(self._tokenizer, request) if self._tokenizer is not None else None
 
     def _prompt(
-        self, request: ScoreRequest, encoded: EncodedRequest | None = None
+        self, request: ScoreRequest, encoded: EncodedRequest | None
     ) -> tuple[str, tuple[int, ...]]:
         """The prompt as text, and as ids where the tokenizer is known."""
-        if self._tokenizer is None:
+        if encoded is None:
             if request.prompt.messages:
                 raise EndpointError(
                     f"{self._endpoint.config.label}: the served model's chat template is not "
@@ -137,16 +135,11 @@ class CompletionsScorer:
                     "prompt=plain."
                 )
             return request.prompt.text, ()
-        encoded = encoded or encode_request(self._tokenizer, request)
         return prompt_text(self._tokenizer, request.prompt)[0], encoded.prompt_ids
 
-    def _text(self, request: ScoreRequest, place: int, *, encoded: EncodedRequest | None) -> Text:
-        prompt, ids = self._prompt(request, encoded)
-        whole = prompt + request.prompt.answer_prefix + request.continuations[place][1]
-        if encoded is None:
-            return Text(whole, (), answer_from=len(prompt))
-        answer = encoded.continuations[place]
-        return Text(whole, (*ids, *answer.ids), len(ids), merged=answer.boundary_merged)
+    def _generation(self, request: ScoreRequest, prompt: str, ids: Sequence[int]) -> Ask:
+        body = {"prompt": self._sendable(prompt, ids), "temperature": 0}
+        return Ask(COMPLETIONS, {**body, "max_tokens": max(1, request.max_new_tokens)})
 
     def _sendable(self, text: str, ids: Sequence[int]) -> list[int] | str:
         if self._takes_ids:
@@ -195,7 +188,8 @@ class CompletionsScorer:
         return found
 
     def _probing(self, request: ScoreRequest) -> Text:
-        return self._text(request, 0, encoded=self._encode(request))
+        encoded = self._encode(request)
+        return _text(request, 0, self._prompt(request, encoded)[0], encoded)
 
     def _ask_probe(self, sent: Text) -> list[Told]:
         """The answer's tokens of a probe, which generates a few more.
@@ -224,6 +218,15 @@ class CompletionsScorer:
         if number == len(known):
             endpoint.keep("identity", asked, [*known, list(logprobs)], kind="identity")
         endpoint.generation = number
+
+
+def _text(request: ScoreRequest, place: int, prompt: str, encoded: EncodedRequest | None) -> Text:
+    """What is sent to score a continuation: prompt and answer as one."""
+    whole = prompt + request.prompt.answer_prefix + request.continuations[place][1]
+    if encoded is None:
+        return Text(whole, (), answer_from=len(prompt))
+    ids, answer = encoded.prompt_ids, encoded.continuations[place]
+    return Text(whole, (*ids, *answer.ids), len(ids), merged=answer.boundary_merged)
 
 
 def _are_near(ones: Sequence[float], others: Sequence[float]) -> bool:

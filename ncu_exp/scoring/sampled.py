@@ -6,7 +6,6 @@ samples allow.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +18,15 @@ from ncu_exp.records import (
     Prompt,
     Score,
     ScoreRequest,
-    sha256_text,
 )
-from ncu_exp.scoring.chat import CHAT, PROBE, as_bounded_score, chat_messages, parse_generated
+from ncu_exp.scoring.chat import (
+    CHAT,
+    PROBE,
+    as_bounded_score,
+    chat_messages,
+    messages_sha256,
+    parse_generated,
+)
 from ncu_exp.scoring.encoding import first_line
 from ncu_exp.scoring.endpoint import AnswerError, Endpoint
 from ncu_exp.scoring.exchange import Ask, Exchange
@@ -69,7 +74,7 @@ class SampledScorer:
                 sampled_score(kind, text, drawn) for kind, text in request.continuations
             ),
             greedy_text=first_line(greedy),
-            prompt_sha256=sha256_text(json.dumps(chat_messages(request.prompt))),
+            prompt_sha256=messages_sha256(request.prompt),
             estimator=self.estimator,
         )
 

@@ -98,7 +98,7 @@ def client(speaker: Speaker, tmp_path: Path, tokenizer_dir: str) -> Any:
         yield Client(server, tmp_path / "scores.sqlite", tokenizer_dir)
 
 
-def on(*numbers: int, reply: Reply | None = None, times: int = 1) -> Fault:
+def on(*numbers: int, reply: Reply) -> Fault:
     """A fault of the requests with these numbers (0 is the preflight's)."""
 
     def fault(number: int, path: str, body: Any, answer: Any) -> Reply | None:
@@ -150,7 +150,6 @@ def test_a_storm_of_429_is_waited_out_as_the_server_asks(client: Client) -> None
 
 def test_no_more_requests_are_under_way_than_allowed(client: Client) -> None:
     client.api = {"concurrency": 3}
-    client.server.fault = lambda *_: Reply(stall_s=0.05) if False else None
     client.ask(12)
     assert 1 < client.server.most_at_once <= 3
 
