@@ -60,13 +60,6 @@ def all_figures(
     return {**figures, "latency": latency(probes)}
 
 
-def to_png(figure: Figure) -> bytes:
-    """The figure as PNG; the same figure gives the same bytes (no date, no version inside)."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
-    return buffer.getvalue()
-
-
 def success_rates(metrics: Sequence[Metric], *, settings: MetricsConfig) -> Figure:
     """The share of items whose answer is likelier than tau, per condition, with intervals.
 
@@ -213,60 +206,6 @@ def _true_rows(table: pd.DataFrame) -> list[tuple[Condition, pd.DataFrame]]:
     return [(condition, rows[rows["condition"] == condition.value]) for condition in Condition]
 
 
-def _rate(axes: Axes, y: int, *, metric: Metric, colour: str, marker: str) -> None:
-    value, lo, hi = 100 * metric.value, 100 * metric.lo, 100 * metric.hi
-    low, high = 100 * metric.lower, 100 * metric.upper
-    of = f"n = {metric.n:,} of {metric.n_total:,}"
-    if math.isnan(value) and not metric.is_bounded:
-        _tell_beside(axes, y, text=f"not scored\n{of}")
-        return
-    if not math.isnan(lo):
-        axes.plot([lo, hi], [y, y], color=colour, linewidth=3, alpha=0.45, solid_capstyle="butt")
-    ends = (low, high) if metric.is_bounded else (value,)
-    if metric.is_bounded:  # known to lie between two ends, which are open
-        axes.plot(ends, [y, y], color=colour, linewidth=8, alpha=0.3, solid_capstyle="butt")
-    fill = "white" if metric.is_bounded else colour
-    for x in ends:
-        axes.plot(x, y, marker, color=colour, mfc=fill, markersize=8, clip_on=False)
-    interval = "" if math.isnan(lo) else f" [{lo:.0f}, {hi:.0f}]"
-    told = "…".join(f"{x:.0f}" for x in ends)
-    _tell_beside(axes, y, text=f"{told}%{interval}\n{of}")
-
-
-def _band(axes: Axes, rows: pd.DataFrame, *, colour: str) -> None:
-    """The share of items with an NCU of at least x: between those of the two ends of each item."""
-    import numpy as np
-
-    x = np.linspace(0, 1, 201)
-    low, high = (
-        100 * (rows[f"ncu_{end}"].to_numpy(dtype="float64")[:, None] >= x).mean(axis=0)
-        for end in ("lower", "upper")
-    )
-    axes.fill_between(x[1:], low[1:], high[1:], color=colour, alpha=0.35, linewidth=0)
-    for share in (low, high):
-        axes.plot(x[1:], share[1:], color=colour, linewidth=1.5, clip_on=False)
-    axes.set_ylim(0, 102)
-    axes.set_xlim(0, 1.01)
-
-
-def _histogram(axes: Axes, rows: pd.DataFrame, *, colour: str) -> None:
-    """Shares in (0, 1] by bins, and the share at exactly 0 as a hatched bar left of them."""
-    import numpy as np
-
-    values = rows["ncu"].to_numpy(dtype="float64")
-    edges = np.linspace(0, 1, _NCU_BINS + 1)
-    counts, _ = np.histogram(values[values > 0], edges)
-    shares = 100 * counts / values.size
-    at_zero = 100 * float(np.mean(values == 0))
-    axes.bar(edges[:-1], shares, width=1 / _NCU_BINS, align="edge", color=colour, edgecolor="white")
-    axes.bar(-0.06, at_zero, width=0.05, color="white", edgecolor=colour, hatch="//////")
-    axes.axvline(-0.0175, color=_FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
-    for x, share in ((-0.06, at_zero), (1 - 0.5 / _NCU_BINS, shares[-1])):
-        axes.text(x, share, f"{share:.0f}%", ha="center", va="bottom", fontsize=8, color=_INK)
-    axes.margins(y=0.25)
-    axes.set_xlim(-0.1, 1.01)
-
-
 def _ncu_summary(condition: Condition, n: int, *, mean: Metric | None) -> str:
     told = f"{condition}\nn = {n:,}"
     if mean is not None and mean.is_bounded:
@@ -327,59 +266,3 @@ def _strip(axes: Axes, y: int, *, seconds: Any, colour: str) -> None:
     for x, half in ((p50, 0.32), (p95, 0.18)):
         axes.plot([x, x], [y - half, y + half], color=_INK, linewidth=2)
     _tell_beside(axes, y, text=f"p50 {p50:.3g} s, p95 {p95:.3g} s\nn = {seconds.size:,}")
-
-
-def _figure(title: str, *, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI, facecolor="white")
-    figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=_INK)
-    return figure
-
-
-def _mark(figure: Figure, note: str) -> None:
-    """A second line of the title."""
-    title = f"{figure.get_suptitle()}\n{note}"
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=_INK)
-
-
-def _items(n: int) -> str:
-    return f"{n:,} item" if n == 1 else f"{n:,} items"
-
-
-def _one_axes(title: str, *, height: float) -> tuple[Figure, Axes]:
-    figure = _figure(title, height=height)
-    axes = figure.subplots()
-    _plain(axes, grid="x")
-    return figure, axes
-
-
-def _empty(title: str, message: str) -> Figure:
-    """What is shown where there is nothing to show: why."""
-    figure = _figure(title, height=1.6)
-    axes = figure.subplots()
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, message, ha="center", va="center", fontsize=11, color=_FAINT)
-    return figure
-
-
-def _plain(axes: Axes, *, grid: Literal["x", "y", "both"]) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(_FAINT)
-    axes.grid(axis=grid, color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=8.5, colors=_INK, color=_FAINT)
-    axes.xaxis.label.set_fontsize(9)
-    axes.xaxis.label.set_color(_INK)
-
-
-def _tell_beside(axes: Axes, y: float, *, text: str) -> None:
-    """Text right of the axes at data height `y`."""
-    where = axes.get_yaxis_transform()
-    axes.text(1.03, y, text, transform=where, va="center", fontsize=8.5, color=_INK)
-
-
-def _tell(axes: Axes, text: str) -> None:
-    """Text right of the axes, at its middle."""
-    axes.text(1.02, 0.5, text, transform=axes.transAxes, va="center", fontsize=8.5, color=_INK)
