@@ -11,27 +11,21 @@ import json
 import logging
 import sys
 import traceback
-from dataclasses import asdict, dataclass
-from hashlib import sha256
-from itertools import product
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import hydra
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 
-from ncu_exp.config import EngineName, Preflight, conf_dir, from_dictconfig, register
+from ncu_exp.config import Preflight, conf_dir, from_dictconfig, register
 from ncu_exp.errors import UserError
+from ncu_exp.outcomes import OUTCOME, Outcome, sweep_id
 from ncu_exp.provenance import without_credentials
 from ncu_exp.scoring.holder import EngineHolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from omegaconf import DictConfig
 
     from ncu_exp.config import Config
@@ -39,94 +33,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OUTCOME = "outcome.json"
-
 # The basic launcher runs the jobs of a sweep in one process: they share the model in memory.
 _engines = EngineHolder()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a job ended: `error` is empty for one that finished."""
-
-    job_num: int
-    overrides: list[str]
-    run_id: str = ""
-    error: str = ""
-
-
-class Summary(Callback):
-    """What frames a run or a sweep: endpoints are asked ahead, and failed jobs named at the end.
-
-    The exit code says whether one failed.
-    """
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Ask each endpoint of a sweep what it can do, before a job of it costs anything."""
-        for told in _ask_ahead(config):
-            print(told, file=sys.stderr, flush=True)  # noqa: T201
-
-    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
-        _end(Path(config.hydra.run.dir), config)
-
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        _end(Path(config.hydra.sweep.dir), config)
-
-
-def _ask_ahead(config: DictConfig) -> Iterator[str]:
-    """A line of each endpoint among the sweep's models; of one that fails, why."""
-    from hydra.errors import HydraException
-    from omegaconf import open_dict
-    from omegaconf.errors import OmegaConfBaseException
-
-    asked: set[str] = set()
-    for overrides in model_overrides(config):
-        try:
-            cfg = GlobalHydra.instance().config_loader().load_sweep_config(config, overrides)
-            HydraConfig.instance().set_config(cfg)  # values may refer to it; a job sets its own
-            with open_dict(cfg):
-                del cfg["hydra"]
-            job = from_dictconfig(cfg)
-        except (HydraException, OmegaConfBaseException, UserError):
-            continue  # its own job says so
-        key = repr((job.model, job.estimator))
-        is_local = job.model.engine is EngineName.transformers
-        if is_local or key in asked or job.preflight is Preflight.only:
-            continue
-        asked.add(key)
-        yield f"{job.model.label}: {_preflight_told(job)}"
-
-
-def _preflight_told(config: Config) -> str:
-    from ncu_exp.experiment import preflight
-
-    engines = EngineHolder()
-    try:
-        return preflight(config, engines=engines)
-    except UserError as error:
-        return without_credentials(f"its jobs will fail. {type(error).__name__}: {error}")
-    finally:
-        engines.close()
-
-
-def model_overrides(config: DictConfig) -> list[list[str]]:
-    """The overrides of a sweep's jobs, one for each combination that asks another model.
-
-    Of what is swept otherwise the first value stands for all.
-    """
-    given = [*config.hydra.overrides.task]
-    swept = config.hydra.sweeper.get("params") or {}
-    given += [f"{key}={value}" for key, value in swept.items()]
-    choices: list[list[str]] = []
-    for override in OverridesParser.create().parse_overrides(given):
-        key = override.get_key_element()
-        if override.is_discrete_sweep():
-            values = [f"{key}={value}" for value in override.sweep_string_iterator()]
-            asks_another = key.partition(".")[0] in ("model", "estimator", "experiment")
-            choices.append(values if asks_another else values[:1])
-        elif not override.is_sweep_override():
-            choices.append([override.input_line or ""])
-    return [list(combination) for combination in product(*choices)]
 
 
 def main() -> None:
@@ -196,31 +104,3 @@ def _job_context() -> JobContext:
         sweep_id=sweep_id(Path(hydra_config.sweep.dir)) if swept else None,
         job_num=int(hydra_config.job.num) if swept else 0,
     )
-
-
-def sweep_id(folder: Path) -> str:
-    """A name for a sweep, equal in all its jobs: its time, and a hash of where its folder lies."""
-    place = folder.absolute()
-    digest = sha256(str(place).encode()).hexdigest()[:6]
-    return f"{place.parent.name}_{place.name}-{digest}"
-
-
-def read_outcomes(folder: Path) -> list[Outcome]:
-    """The outcomes below a run's or a sweep's folder, by job number."""
-    found = [
-        Outcome(**json.loads(path.read_text(encoding="utf-8")))
-        for path in (*folder.glob(OUTCOME), *folder.glob(f"*/{OUTCOME}"))
-    ]
-    return sorted(found, key=lambda o: o.job_num)
-
-
-def _end(folder: Path, config: DictConfig) -> None:
-    outcomes = read_outcomes(folder)
-    failed = [o for o in outcomes if o.error]
-    if not failed:
-        return
-    print(f"\n{len(failed)} of {len(outcomes)} jobs failed:", file=sys.stderr)  # noqa: T201
-    for outcome in failed:
-        what = " ".join(outcome.overrides) or "defaults"
-        print(f"  job {outcome.job_num} ({what}): {outcome.error}", file=sys.stderr)  # noqa: T201
-    sys.exit(1)

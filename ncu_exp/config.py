@@ -275,6 +275,19 @@ class MetricsConfig:
 
 
 @dataclass
+class CompareConfig:
+    """How runs are compared; intervals and seed are those of `metrics`."""
+
+    after_sweep: bool = MISSING  # when a sweep ends, on its own run
+    measures: list[str] = MISSING  # whose differences are tested: one family
+    across: list[str] = MISSING  # keys of what was asked in which runs may differ
+    margin: float = MISSING  # of equivalence: in shares and NCU
+    margin_nats: float = MISSING  # and in nats per token
+    power: float = MISSING  # at which the minimum detectable difference is told
+    items: int = MISSING  # that the page shows whole
+
+
+@dataclass
 class Config:
     """One job, whole."""
 
@@ -290,6 +303,7 @@ class Config:
     preflight: Preflight = Preflight.check
     latency: LatencyConfig = field(default_factory=LatencyConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    compare: CompareConfig = field(default_factory=CompareConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     cache: CacheConfig = field(default_factory=CacheConfig)
 
@@ -328,7 +342,7 @@ def from_dictconfig(cfg: DictConfig) -> Config:
 
 def check_values(config: Config) -> None:
     """Refuse values out of range, naming the key."""
-    m, s, api = config.metrics, config.score, config.api
+    m, s, api, compare = config.metrics, config.score, config.api, config.compare
     ranges: list[tuple[str, float | None, Callable[[float], bool], str]] = [
         ("metrics.tau", m.tau, lambda x: 0 < x < 1, "between 0 and 1"),
         ("metrics.epsilon", m.epsilon, lambda x: x > 0, "above 0"),
@@ -342,6 +356,10 @@ def check_values(config: Config) -> None:
         ("perturb.noise.amount", config.perturb.noise.amount, lambda x: x > 0, "above 0"),
         ("dataset.limit", config.dataset.limit, lambda x: x > 0, "above 0"),
         ("model.top_logprobs", config.model.top_logprobs, lambda x: x >= 1, ">= 1"),
+        ("compare.margin", compare.margin, lambda x: x > 0, "above 0"),
+        ("compare.margin_nats", compare.margin_nats, lambda x: x > 0, "above 0"),
+        ("compare.power", compare.power, lambda x: 0 < x < 1, "between 0 and 1"),
+        ("compare.items", compare.items, lambda x: x >= 0, ">= 0"),
         ("api.concurrency", api.concurrency, lambda x: x >= 1, ">= 1"),
         ("api.timeout_s", api.timeout_s, lambda x: x > 0, "above 0"),
         ("api.max_retries", api.max_retries, lambda x: x >= 0, ">= 0"),

@@ -87,6 +87,13 @@ def run_tags(config: Config, job: JobContext) -> dict[str, Any]:
         "sweep": job.sweep_id,
         "job_num": job.job_num,
         "config_sha256": provenance.config_sha256(config),
+        **machine_tags(),
+    }
+
+
+def machine_tags() -> dict[str, Any]:
+    """Who runs it, with which code and which versions."""
+    return {
         "mlflow.user": provenance.user(),
         "mlflow.source.name": "python -m ncu_exp",
         "mlflow.source.type": "LOCAL",

@@ -30,7 +30,7 @@ PACKAGES = (
 )
 
 # What says where results go and how fast they come, not what they are.
-NOT_PART_OF_THE_RESULT = ("tracking", "cache", "latency", "api", "preflight")
+NOT_PART_OF_THE_RESULT = ("tracking", "cache", "latency", "api", "preflight", "compare")
 
 
 def versions() -> dict[str, str]:

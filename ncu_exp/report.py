@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from ncu_exp.records import (
     sha256_text,
 )
 from ncu_exp.stats import Metric
+from ncu_exp.wording import has_number, interval, percent, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,17 +38,6 @@ PAGED_ITEMS = 10_000  # about so many in pages beside it, of some 10 kB each
 _SHOWN_REASONS = 30
 _AROUND = 240  # characters of context kept on either side of a replaced span
 
-_PERCENT = {
-    "accuracy",
-    "em",
-    "f1",
-    "negative_transfer_rate",
-    "prior_dominance",
-    "prior_dominance_contrastive",
-    "adherence",
-    "censored_items",
-    "censored_tokens",
-}
 _MEASURES = {
     "accuracy": "Accuracy",
     "surprisal": "Surprisal (nats per token)",
@@ -100,12 +90,12 @@ class Examples:
     perturbations: Sequence[Perturbation]
 
 
-def chosen_examples(item_ids: Iterable[str]) -> set[str]:
-    """Of more than `SHOWN_ITEMS` items, those with the smallest hash of their id.
+def chosen_examples(item_ids: Iterable[str], count: int = SHOWN_ITEMS) -> set[str]:
+    """Of more than `count` items, those with the smallest hash of their id.
 
     The same ones for every model asked about them.
     """
-    return set(heapq.nsmallest(SHOWN_ITEMS, item_ids, key=sha256_text))
+    return set(heapq.nsmallest(count, item_ids, key=sha256_text))
 
 
 def render_report(
@@ -128,7 +118,7 @@ def render_report(
     `paged_items`.
     """
     by_name = {metric.name: metric for metric in metrics}
-    return _template("report.html.j2").render(
+    return template("report.html.j2").render(
         header=header,
         settings=settings,
         headline=_headline(by_name, settings=settings),
@@ -138,7 +128,7 @@ def render_report(
         missing=_missing(metrics),
         bounded=[(label, _row_of(measure, by_name)) for measure, label in _CENSORED.items()],
         others=[(m.name, f"{m.value:.4g}", m.n) for m in metrics if not _is_of_condition(m)],
-        figures=[(_ALTERNATIVES.get(name, name), _inline(png)) for name, png in figures.items()],
+        figures=[(_ALTERNATIVES.get(name, name), inline(png)) for name, png in figures.items()],
         losses=_shown_losses(losses),
         audit=audit,
         item_count=item_count,
@@ -150,11 +140,11 @@ def render_report(
 
 def render_items(examples: Examples, *, title: str) -> str:
     """A page of items alone, as the report shows them."""
-    return _template("items.html.j2").render(title=title, items=_item_views(examples))
+    return template("items.html.j2").render(title=title, items=_item_views(examples))
 
 
 @lru_cache(maxsize=2)
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     engine = Environment(
@@ -221,7 +211,7 @@ def _row(condition: Condition, metrics: Mapping[str, Metric]) -> dict[str, Any] 
 def _row_of(measure: str, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
     """A measure of each condition that has it, in words."""
     found = [(c, metrics.get(f"{c}/{measure}")) for c in Condition]
-    return [(c.value, _percent(m).partition(" ")[0]) for c, m in found if m is not None]
+    return [(c.value, told(m).partition(" ")[0]) for c, m in found if m is not None]
 
 
 def _conflict(metrics: Mapping[str, Metric]) -> list[tuple[str, dict[str, str], str]]:
@@ -233,10 +223,9 @@ def _cell(metric: Metric | None, *, n: int) -> dict[str, str]:
     """What stands in a cell: value, interval, and its n where that is not the row's."""
     if metric is None:
         return {"value": "", "interval": "", "n": ""}
-    if not _has_number(metric):
+    if not has_number(metric):
         return {"value": "–", "interval": "", "n": ""}
-    told = _percent(metric) if metric.name.rpartition("/")[2] in _PERCENT else _decimal(metric)
-    value, _, interval = told.partition(" ")
+    value, _, interval = told(metric).partition(" ")
     return {"value": value, "interval": interval, "n": f"n = {metric.n:,}" if metric.n != n else ""}
 
 
@@ -244,37 +233,23 @@ def _missing(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
     """The metrics that do not exist, by reason."""
     by_reason: dict[str, list[str]] = {}
     for metric in metrics:
-        if not _has_number(metric):
+        if not has_number(metric):
             by_reason.setdefault(metric.reason, []).append(metric.name)
     return [(", ".join(names), reason) for reason, names in by_reason.items()]
 
 
 def _exists(metrics: Mapping[str, Metric], name: str) -> bool:
-    return name in metrics and _has_number(metrics[name])
+    return name in metrics and has_number(metrics[name])
 
 
-def _has_number(metric: Metric) -> bool:
-    return metric.is_bounded or not math.isnan(metric.value)
+def _percent(metric: Metric) -> str:
+    """A number between 0 and 1 in percent, whatever its measure is told in elsewhere."""
+    ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
+    return "…".join(map(percent, ends)) + "%" + interval(metric.lo, metric.hi, percent)
 
 
 def _is_of_condition(metric: Metric) -> bool:
     return metric.name.partition("/")[0] in set(Condition)
-
-
-def _percent(metric: Metric) -> str:
-    return _numbers(metric, "%", lambda share: f"{100 * share:.0f}")
-
-
-def _decimal(metric: Metric) -> str:
-    return _numbers(metric, "", lambda x: f"{x:z,.{0 if 1000 <= abs(x) < math.inf else 2}f}")
-
-
-def _numbers(metric: Metric, unit: str, told: Callable[[float], str]) -> str:
-    """A number, or the two that it lies between, with the interval over items behind it."""
-    ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
-    value = "…".join(map(told, ends)) + unit
-    interval = "" if math.isnan(metric.lo) else f" [{told(metric.lo)}, {told(metric.hi)}]"
-    return (value + interval).replace("inf", "∞")
 
 
 def _number(value: Any) -> str:
@@ -295,7 +270,7 @@ def _of(metric: Metric) -> str:
     return f"{metric.n:,} of {metric.n_total:,}"
 
 
-def _inline(png: bytes) -> str:
+def inline(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
@@ -320,15 +295,15 @@ def _item_views(examples: Examples) -> list[dict[str, Any]]:
 def _contexts(item: Item, perturbation: Perturbation | None) -> dict[str, Any]:
     if perturbation is None:
         gold = Piece(render_passages(item.gold_passages), marked=False)
-        return {"original": _shorten([gold]), "perturbed": None, "audit": None}
+        return {"original": shorten([gold]), "perturbed": None, "audit": None}
     if not perturbation.ok:
         whole = Piece(perturbation.original, marked=False)
-        return {"original": _shorten([whole]), "perturbed": None, "audit": perturbation}
-    original, perturbed = map(_shorten, pieces_of(perturbation))
+        return {"original": shorten([whole]), "perturbed": None, "audit": perturbation}
+    original, perturbed = map(shorten, pieces_of(perturbation))
     return {"original": original, "perturbed": perturbed, "audit": perturbation}
 
 
-def _shorten(pieces: Sequence[Piece]) -> list[Piece]:
+def shorten(pieces: Sequence[Piece]) -> list[Piece]:
     """Long stretches without a mark are cut to what stands near the marks (or to their ends)."""
     return [
         piece

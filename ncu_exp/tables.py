@@ -21,6 +21,7 @@ from ncu_exp.records import (
     Item,
     Score,
     Status,
+    sha256_text,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ DTYPES = {
     "ncu_raw_lower": "float64",
     "ncu_raw_upper": "float64",
     "prompt_sha256": "string",
+    "context_sha256": "string",  # of the context shown; none without one
     "boundary_merged": "boolean",
     "status": "string",
     "reason": "string",
@@ -94,6 +96,9 @@ MEASURED = (
     "ncu_lower",
     "ncu_upper",
 )
+
+# What tells that two runs asked the same of an item.
+ASKED = ("question", "answer", "context_sha256")
 
 PREVIEW_COLUMNS = (
     "item_id",
@@ -208,10 +213,25 @@ def read_measured(path: Path) -> pd.DataFrame:
 
     Texts that repeat are categories; there are no token lists, questions or answers.
     """
+    return _read_columns(path, MEASURED)
+
+
+def read_compared(path: Path) -> pd.DataFrame:
+    """What a comparison needs of a run's table: its measures, and what was asked of each item.
+
+    Raises KeyError of a table that an older version wrote.
+    """
+    return _read_columns(path, (*MEASURED, *ASKED))
+
+
+def _read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
-    texts = [name for name in MEASURED if DTYPES[name] == "string"]
-    rows = pq.read_table(path, columns=list(MEASURED), read_dictionary=texts)
+    missing = set(columns) - set(pq.read_schema(path).names)
+    if missing:
+        raise KeyError(f"{path.name} has no column {', '.join(sorted(missing))}")
+    texts = [name for name in columns if DTYPES[name] == "string"]
+    rows = pq.read_table(path, columns=list(columns), read_dictionary=texts)
     table: pd.DataFrame = rows.to_pandas(ignore_metadata=True, self_destruct=True)
     return table
 
@@ -279,6 +299,7 @@ def _record(
         "answer": item.answer,
         "context_source": item.context_source.value,
         "kind": item.kind,
+        "context_sha256": None if arm.context is None else sha256_text(arm.context),
     }
     if score is not None and arm.ok:
         record["estimator"] = score.estimator

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ncu_exp.records import AuditCounts, Condition
+from ncu_exp.wording import told
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -35,17 +35,6 @@ ROWS = (
 )
 T = TypeVar("T")
 _MAX_REASONS = 5  # of a condition; the report lists more
-PERCENT = {
-    "{}/accuracy",
-    "{}/censored_items",
-    "{}/censored_tokens",
-    "{}/negative_transfer_rate",
-    "{}/em",
-    "{}/f1",
-    "{}/prior_dominance",
-    "{}/prior_dominance_contrastive",
-    "{}/adherence",
-}
 
 
 class Bar:
@@ -115,7 +104,8 @@ def metrics_table(metrics: Sequence[Metric], *, title: str) -> Table:
         table.add_column(condition, justify="right")
     table.add_row("items", *(_count(by_name, c) for c in asked))
     for key, label in ROWS:
-        cells = [_cell(by_name.get(key.format(c)), percent=key in PERCENT) for c in asked]
+        found = [by_name.get(key.format(c)) for c in asked]
+        cells = ["" if metric is None else told(metric) for metric in found]
         if any(cells):
             table.add_row(label, *cells)
     return table
@@ -124,20 +114,6 @@ def metrics_table(metrics: Sequence[Metric], *, title: str) -> Table:
 def _count(by_name: dict[str, Metric], condition: str) -> str:
     n, total = by_name[f"{condition}/n"], by_name[f"{condition}/n_total"]
     return f"{n.value:.0f} of {total.value:.0f}"
-
-
-def _cell(metric: Metric | None, *, percent: bool) -> str:
-    """A number with its interval; two where it is known within bounds only."""
-    if metric is None or not (metric.is_bounded or not math.isnan(metric.value)):
-        return ""
-    scale, digits = (100, 0) if percent else (1, 2)
-
-    def told(number: float) -> str:
-        return f"{number * scale:.{digits}f}".replace("inf", "∞")
-
-    ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
-    interval = "" if math.isnan(metric.lo) else f" [{told(metric.lo)},{told(metric.hi)}]"
-    return f"{'…'.join(map(told, ends))}{'%' if percent else ''}{interval}"
 
 
 def left_out(losses: Sequence[Loss], audit: AuditCounts) -> list[str]:

@@ -37,10 +37,18 @@ class Done:
 
     @property
     def runs(self) -> list[Run]:
+        """Those of jobs, by job number."""
+        return sorted(
+            (run for run in self.all_runs if "job_num" in run.data.tags),
+            key=lambda r: int(r.data.tags["job_num"]),
+        )
+
+    @property
+    def all_runs(self) -> list[Run]:
+        """Those of jobs, of the sweep, and of comparisons."""
         experiment = self.client.get_experiment_by_name("ncu_exp")
         assert experiment is not None
-        found = self.client.search_runs([experiment.experiment_id])
-        return sorted(found, key=lambda r: int(r.data.tags["job_num"]))
+        return list(self.client.search_runs([experiment.experiment_id]))
 
     def table(self, run: Run, name: str = "items") -> pd.DataFrame:
         with TemporaryDirectory() as folder:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
-from matplotlib.text import Text
 
 from ncu_exp.figures import COLOURS, all_figures, latency, success_rates, to_png
 from ncu_exp.metrics import aggregate
 from ncu_exp.records import Condition, LatencyProbe
 from ncu_exp.tables import items_table
+from tests.pictures import assert_legible, said
 from tests.synthetic import FOUR, SETTINGS, arm, item, run, score
 
 NAMES = ["success_rates", "ncu_distribution", "surprisal", "latency"]
@@ -27,28 +26,6 @@ def figures_of(n: int, conditions: Sequence[Condition] = FOUR) -> dict[str, Figu
     table = items_table(made.items, made.arms, scores=made.scores, settings=SETTINGS)
     metrics = aggregate(table, settings=SETTINGS)
     return all_figures(table, metrics, probes=made.probes, settings=SETTINGS)
-
-
-def texts(figure: Figure) -> list[Text]:
-    return [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
-
-
-def said(figure: Figure) -> str:
-    return "\n".join(t.get_text() for t in texts(figure))
-
-
-def shown_texts(figure: Figure) -> list[Text]:
-    """The texts that are drawn: tick labels outside the limits of their axis are not."""
-    figure.draw_without_rendering()
-    hidden = {
-        tick.label1
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for tick in axis.get_major_ticks()
-        if not axes.axison
-        or not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
-    }
-    return [t for t in texts(figure) if t not in hidden and t.get_rotation() in (0, 90)]
 
 
 @pytest.mark.parametrize(
@@ -68,13 +45,7 @@ def test_no_text_overlaps_another_or_the_edge(n: int, conditions: Sequence[Condi
     figures = figures_of(n, conditions)
     assert list(figures) == NAMES
     for name, figure in figures.items():
-        boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
-        for text, box in boxes:
-            inside = box.x0 >= 0 and box.y0 >= 0
-            inside &= box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
-            assert inside, f"{name}: {text!r} is cut"
-        for (one, a), (other, b) in combinations(boxes, 2):
-            assert not a.overlaps(b), f"{name}: {one!r} overlaps {other!r}"
+        assert_legible(name, figure)
 
 
 def test_what_is_told_beside_a_row_stands_outside_the_data() -> None:

@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ncu_exp"
 
 # A library, and the only rooms that know it.
 OWNERS = {
-    "hydra": {"cli", "config", "compare"},
-    "omegaconf": {"cli", "config", "compare"},
+    "hydra": {"cli", "config", "compare", "sweeps"},
+    "omegaconf": {"cli", "config", "compare", "sweeps"},
     "mlflow": {"tracking"},
     "torch": {"scoring"},
     "transformers": {"scoring"},
@@ -26,13 +26,14 @@ OWNERS = {
     "faker": {"perturb"},
     "datasets": {"data"},
     "matplotlib": {"figures"},
-    "scipy": {"stats"},
+    "plotly": {"explorer"},
+    "scipy": {"stats", "inference"},
     "rich": {"terminal", "cli"},
 }
 
 GROUND = {
     "__init__", "errors", "records", "config", "contents", "network", "provenance", "stats",
-    "tracking",
+    "inference", "outcomes", "tracking", "wording",
 }  # fmt: skip
 # A room, and the rooms below it that it may import, the ground apart.
 ABOVE = {
@@ -47,6 +48,10 @@ ABOVE = {
     "metrics": {"measures"},
     "tables": {"formulas"},
     "report": {"metrics"},
+    "explorer": {"report"},
+    "compare": {
+        "perturb", "formulas", "measures", "tables", "figures", "explorer", "report", "terminal",
+    },
     "results": {"data", "perturb", "metrics", "tables", "figures", "report"},
     "asking": {"prompt", "scoring", "terminal"},
     "description": {"scoring"},
@@ -54,6 +59,7 @@ ABOVE = {
         "data", "perturb", "prompt", "scoring", "metrics", "tables", "results", "asking",
         "description",
     },
+    "sweeps": {"experiment", "description", "scoring", "compare"},
     "cli": {"experiment", "description", "scoring", "terminal"},
     "store": set(),
     "__main__": {"cli"},
@@ -67,6 +73,9 @@ BELOW = {
     "network": set(),
     "provenance": {"config"},
     "stats": set(),
+    "inference": {"stats"},
+    "outcomes": set(),
+    "wording": {"stats"},
     "tracking": {"config", "errors", "provenance"},
     "__init__": set(),
 }

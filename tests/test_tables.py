@@ -69,7 +69,7 @@ def mixed() -> pd.DataFrame:
 
 def test_columns_are_those_of_the_contract_and_some_more(mixed: pd.DataFrame) -> None:
     more = {"question", "answer", "context_source", "kind", "prompt_tokens"}
-    more |= {"token_logprobs_lower", "token_logprobs_upper", "n_censored"}
+    more |= {"token_logprobs_lower", "token_logprobs_upper", "n_censored", "context_sha256"}
     more |= {f"{name}_{end}" for name in ("cus", "ncu", "ncu_raw") for end in ("lower", "upper")}
     assert [name for name in mixed.columns if name not in more] == CONTRACT
     assert set(mixed.columns) - set(CONTRACT) == more

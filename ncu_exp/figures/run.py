@@ -6,11 +6,25 @@ global state, and has a picture for the case that there is nothing to show.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from ncu_exp.figures.marks import band, histogram, rate
+from ncu_exp.figures.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    NOT_COMPARABLE,
+    add_title_line,
+    empty,
+    items_told,
+    new_figure,
+    one_axes,
+    plain,
+    tell,
+    tell_beside,
+)
 from ncu_exp.records import Condition, Continuation, LatencyProbe, Status
 
 if TYPE_CHECKING:
@@ -21,23 +35,7 @@ if TYPE_CHECKING:
     from ncu_exp.config import MetricsConfig
     from ncu_exp.stats import Metric
 
-# Okabe and Ito's colours, told apart by the colour-blind; one for each condition, everywhere.
-COLOURS = {
-    Condition.zero: "#4D4D4D",
-    Condition.oracle: "#009E73",
-    Condition.adversarial: "#D55E00",
-    Condition.noise: "#0072B2",
-    Condition.irrelevant: "#CC79A7",
-    Condition.distractor: "#E69F00",
-}
-_INK, _FAINT, _GRID = "#222222", "#666666", "#DDDDDD"
-_WIDTH, _DPI = 8.0, 150  # inches, dots per inch
-_NCU_BINS = 20
-_NOT_COMPARABLE = {
-    "paper": "by the paper's convention for chat APIs: not comparable with other runs",
-    "sampled": "of whole answers, by samples: not comparable with scores per token",
-}
-_REGION: dict[str, Any] = {"fontsize": 8.5, "fontstyle": "italic", "color": _FAINT, "zorder": 2}
+_REGION: dict[str, Any] = {"fontsize": 8.5, "fontstyle": "italic", "color": FAINT, "zorder": 2}
 _SURPRISAL_TICKS = (0, 0.5, 2, 5, 10, 20, 35, 60, 100)  # nats per token, apart on a root scale
 
 
@@ -54,9 +52,9 @@ def all_figures(
         "ncu_distribution": ncu_distribution(table, metrics),
         "surprisal": surprisal_before_after(table, settings=settings),
     }
-    for estimator in _NOT_COMPARABLE.keys() & set(table["estimator"].dropna().unique()):
+    for estimator in NOT_COMPARABLE.keys() & set(table["estimator"].dropna().unique()):
         for figure in figures.values():
-            _mark(figure, _NOT_COMPARABLE[estimator])
+            add_title_line(figure, NOT_COMPARABLE[estimator])
     return {**figures, "latency": latency(probes)}
 
 
@@ -78,13 +76,13 @@ def success_rates(metrics: Sequence[Metric], *, settings: MetricsConfig) -> Figu
             told = f"{condition}\nfabricated answer (adherence)"
             rows.append((told, condition, "D", adherence))
     asked = max((metric.n_total for *_, metric in rows), default=0)
-    title = f"How often the answer has a probability above {settings.tau:g}, {_items(asked)}"
+    title = f"How often the answer has a probability above {settings.tau:g}, {items_told(asked)}"
     if not any(metric.n for *_, metric in rows):
-        return _empty(title, "No item was scored.")
+        return empty(title, "No item was scored.")
 
-    figure, axes = _one_axes(title, height=1.3 + 0.5 * len(rows))
+    figure, axes = one_axes(title, height=1.3 + 0.5 * len(rows))
     for y, (_, condition, marker, metric) in enumerate(rows):
-        _rate(axes, y, metric=metric, colour=COLOURS[condition], marker=marker)
+        rate(axes, y, metric=metric, colour=COLOURS[condition], marker=marker)
     bounded = any(metric.is_bounded for *_, metric in rows)
     axes.set_yticks(range(len(rows)), [label for label, *_ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -107,26 +105,26 @@ def ncu_distribution(table: pd.DataFrame, metrics: Sequence[Metric]) -> Figure:
         for condition, rows in _true_rows(table)
     ]
     groups = [(condition, rows) for condition, rows in groups if len(rows)]
-    asked = _items(table["item_id"].nunique())
+    asked = items_told(table["item_id"].nunique())
     title = f"Share of the uncertainty that the context removed (NCU), {asked}"
     if not groups:
-        return _empty(title, "No item is scored both without and with a context.")
+        return empty(title, "No item is scored both without and with a context.")
 
-    figure = _figure(title, height=1.2 + 1.15 * len(groups))
+    figure = new_figure(title, height=1.2 + 1.15 * len(groups))
     panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     by_name = {metric.name: metric for metric in metrics}
     bounded = any(rows["ncu"].isna().any() for _, rows in groups)
     for axes, (condition, rows) in zip(panels, groups, strict=True):
-        _plain(axes, grid="y")
-        (_band if bounded else _histogram)(axes, rows, colour=COLOURS[condition])
-        _tell(axes, _ncu_summary(condition, len(rows), mean=by_name.get(f"{condition}/ncu")))
+        plain(axes, grid="y")
+        (band if bounded else histogram)(axes, rows, colour=COLOURS[condition])
+        tell(axes, _ncu_summary(condition, len(rows), mean=by_name.get(f"{condition}/ncu")))
     zero = 0 if bounded else -0.06  # where a histogram has the bar of exactly 0
     panels[-1].set_xticks([zero, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     panels[-1].set_xlabel(
         "NCU of an item (0: the context did not help or made it worse, 1: no uncertainty is left)"
     )
     told = "Items with at least this NCU (%)\nwithin the band" if bounded else "Items (%)"
-    figure.supylabel(told, fontsize=9, color=_INK)
+    figure.supylabel(told, fontsize=9, color=INK)
     return figure
 
 
@@ -137,7 +135,7 @@ def surprisal_before_after(table: pd.DataFrame, *, settings: MetricsConfig) -> F
         for condition, rows in _true_rows(table)
         if rows["cus"].notna().any()
     ]
-    asked = _items(table["item_id"].nunique())
+    asked = items_told(table["item_id"].nunique())
     hidden = sum(
         int((rows["cus"].isna() & rows["ncu_lower"].notna()).sum()) for _, rows in _true_rows(table)
     )
@@ -146,12 +144,12 @@ def surprisal_before_after(table: pd.DataFrame, *, settings: MetricsConfig) -> F
         title += f"\n{hidden:,} pairs are only bounded, and not shown"
     if not groups:
         known = "known exactly" if hidden else "scored"
-        return _empty(title, f"No item is {known} both without and with a context.")
+        return empty(title, f"No item is {known} both without and with a context.")
 
     columns = min(3, len(groups))
     lines = math.ceil(len(groups) / columns)
     side = 2.25 if columns > 1 else 3.4  # inches
-    figure = _figure(title, height=0.75 + lines * (side + 0.6))
+    figure = new_figure(title, height=0.75 + lines * (side + 0.6))
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     highest = max(float((rows["surprisal_nats"] + rows["cus"].clip(0)).max()) for _, rows in groups)
     for axes, (condition, rows) in zip(grid.flat, groups, strict=False):
@@ -164,12 +162,12 @@ def surprisal_before_after(table: pd.DataFrame, *, settings: MetricsConfig) -> F
     for axes in grid.flat[len(groups) :]:
         axes.set_axis_off()
     for axes in grid[:, 0]:
-        axes.set_ylabel("With context (nats per token)", fontsize=9, color=_INK)
+        axes.set_ylabel("With context (nats per token)", fontsize=9, color=INK)
     figure.supxlabel(
         "Without context (nats per token). A point is an item; square-root scales; dotted: "
         f"probability {settings.tau:g} per token.",
         fontsize=9,
-        color=_INK,
+        color=INK,
     )
     return figure
 
@@ -183,12 +181,12 @@ def latency(probes: Sequence[LatencyProbe]) -> Figure:
         for condition in Condition
     ]
     groups = [(condition, seconds) for condition, seconds in groups if seconds.size]
-    asked = _items(len({probe.item_id for probe in probes}))
+    asked = items_told(len({probe.item_id for probe in probes}))
     title = f"Time of one request (prompt and greedy tokens, batch size 1), {asked}"
     if not groups:
-        return _empty(title, "Latency was not measured (latency.items=0).")
+        return empty(title, "Latency was not measured (latency.items=0).")
 
-    figure, axes = _one_axes(title, height=1.3 + 0.6 * len(groups))
+    figure, axes = one_axes(title, height=1.3 + 0.6 * len(groups))
     for y, (condition, seconds) in enumerate(groups):
         _strip(axes, y, seconds=seconds, colour=COLOURS[condition])
     axes.set_yticks(range(len(groups)), [str(condition) for condition, _ in groups])
@@ -220,7 +218,7 @@ def _square_root_axes(axes: Axes, *, highest: float, tau: float) -> None:
     """Both axes from 0 to `highest` nats: room for the many small surprisals, and a place for 0."""
     import numpy as np
 
-    _plain(axes, grid="both")
+    plain(axes, grid="both")
     scale: Mapping[str, Any] = {"functions": (lambda x: np.sqrt(np.maximum(x, 0)), np.square)}
     ticks = [tick for tick in _SURPRISAL_TICKS if tick <= highest]
     for set_scale, set_limits, set_ticks in (
@@ -231,10 +229,10 @@ def _square_root_axes(axes: Axes, *, highest: float, tau: float) -> None:
         set_limits(0, highest)
         set_ticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_box_aspect(1)
-    axes.plot([0, highest], [0, highest], color=_INK, linewidth=1)
+    axes.plot([0, highest], [0, highest], color=INK, linewidth=1)
     threshold = -math.log(tau)
     for line in (axes.axvline, axes.axhline):
-        line(threshold, color=_FAINT, linewidth=0.9, linestyle=(0, (1, 2)))
+        line(threshold, color=FAINT, linewidth=0.9, linestyle=(0, (1, 2)))
 
 
 def _before_after(axes: Axes, s_prior: Any, *, s_post: Any, condition: Condition) -> None:
@@ -251,7 +249,7 @@ def _before_after(axes: Axes, s_prior: Any, *, s_post: Any, condition: Condition
         zorder=3,
     )
     told = f"{condition}, n = {n:,}\nhelped {helped:.0%}, hurt {hurt:.0%}"
-    axes.set_title(told, loc="left", fontsize=9, color=_INK)
+    axes.set_title(told, loc="left", fontsize=9, color=INK)
     # Beneath the points, in the corners farthest from the line.
     axes.text(0.03, 0.97, "context hurt", transform=axes.transAxes, va="top", **_REGION)
     axes.text(0.97, 0.03, "context helped", transform=axes.transAxes, ha="right", **_REGION)
@@ -264,5 +262,5 @@ def _strip(axes: Axes, y: int, *, seconds: Any, colour: str) -> None:
     axes.scatter(seconds, y + offsets, s=22, color=colour, alpha=0.55, linewidths=0)
     p50, p95 = np.percentile(seconds, [50, 95])
     for x, half in ((p50, 0.32), (p95, 0.18)):
-        axes.plot([x, x], [y - half, y + half], color=_INK, linewidth=2)
-    _tell_beside(axes, y, text=f"p50 {p50:.3g} s, p95 {p95:.3g} s\nn = {seconds.size:,}")
+        axes.plot([x, x], [y - half, y + half], color=INK, linewidth=2)
+    tell_beside(axes, y, text=f"p50 {p50:.3g} s, p95 {p95:.3g} s\nn = {seconds.size:,}")

@@ -14,9 +14,14 @@ from ncu_exp.perturb.inventors import answers_to_hide
 from ncu_exp.perturb.mentions import find_lookalikes
 from ncu_exp.perturb.reasons import excluded
 from ncu_exp.perturb.substitute import apply_edits
-from ncu_exp.perturb.table import PERTURBATION_COLUMNS, VERSIONS_KEY
+from ncu_exp.perturb.table import (
+    PERTURBATION_COLUMNS,
+    VERSIONS_KEY,
+    perturbation_of,
+    spans_of,
+)
 from ncu_exp.perturb.tagger import draw_versions
-from ncu_exp.records import AnswerType, Item, Perturbation, Span, render_passages, sha256_text
+from ncu_exp.records import AnswerType, Item, Perturbation, render_passages, sha256_text
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -63,9 +68,9 @@ class FrozenSet:
             return
         if not row["fabricated"] or row["perturbed"] is None:
             raise self._broken(row, "is ok, and has no fabricated answer or no perturbed context")
-        edits = [(s.start, s.end, s.replacement) for s in _spans(row)]
+        edits = [(s.start, s.end, s.replacement) for s in spans_of(row)]
         made, spans = apply_edits(row["original"], edits)
-        if made != row["perturbed"] or spans != _spans(row):
+        if made != row["perturbed"] or spans != spans_of(row):
             raise self._broken(row, "has spans that do not make its perturbed context")
         if sha256_text(made) != row["context_sha256"]:
             raise self._broken(row, "has a context_sha256 that is not that of its context")
@@ -93,28 +98,11 @@ class FrozenSet:
             raise self._broken(row, f"has the answer '{row['answer']}', not '{item.answer}'")
         if row["ok"] and find_lookalikes(row["perturbed"], answers_to_hide(item)):
             raise self._broken(row, "still has an answer in its perturbed context")
-        return Perturbation(
-            item_id=item.item_id,
-            policy=row["policy"],
-            seed=row["seed"],
-            entity_type=AnswerType(row["entity_type"]),
-            answer=row["answer"],
-            fabricated=row["fabricated"],
-            spans=_spans(row),
-            residue=tuple(json.loads(row["residue"])),
-            original=context,
-            perturbed=row["perturbed"],
-            ok=row["ok"],
-            reason=row["reason"],
-        )
+        return perturbation_of(row)
 
 
 def _rows(file: pq.ParquetFile, group: int) -> Iterator[dict[str, Any]]:
     yield from file.read_row_group(group, columns=list(PERTURBATION_COLUMNS)).to_pylist()
-
-
-def _spans(row: Mapping[str, Any]) -> tuple[Span, ...]:
-    return tuple(Span(**span) for span in json.loads(row["spans"]))
 
 
 def _say_other_versions(metadata: Mapping[bytes, bytes], spacy_model: str) -> None:

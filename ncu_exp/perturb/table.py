@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ncu_exp.perturb.tagger import draw_versions
-from ncu_exp.records import Perturbation, Span
+from ncu_exp.records import AnswerType, Perturbation, Span
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,6 +63,38 @@ def perturbation_rows(perturbations: Iterable[Perturbation]) -> list[dict[str, o
         }
         for p in perturbations
     ]
+
+
+def perturbation_of(row: Mapping[str, Any]) -> Perturbation:
+    """The audit row that a row of the table tells."""
+    return Perturbation(
+        item_id=row["item_id"],
+        policy=row["policy"],
+        seed=row["seed"],
+        entity_type=AnswerType(row["entity_type"]),
+        answer=row["answer"],
+        fabricated=row["fabricated"],
+        spans=spans_of(row),
+        residue=tuple(json.loads(row["residue"])),
+        original=row["original"],
+        perturbed=row["perturbed"],
+        ok=row["ok"],
+        reason=row["reason"],
+    )
+
+
+def spans_of(row: Mapping[str, Any]) -> tuple[Span, ...]:
+    """What was replaced in the context of a row of the table."""
+    return tuple(Span(**span) for span in json.loads(row["spans"]))
+
+
+def read_perturbations(path: Path, item_ids: Collection[str]) -> list[Perturbation]:
+    """The audit rows of some items."""
+    import pyarrow.parquet as pq
+
+    chosen = [("item_id", "in", list(item_ids))]
+    rows = pq.read_table(path, columns=list(PERTURBATION_COLUMNS), filters=chosen).to_pylist()
+    return [perturbation_of(row) for row in rows]
 
 
 def _span_row(span: Span) -> dict[str, object]:

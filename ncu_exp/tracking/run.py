@@ -1,4 +1,4 @@
-"""The only file that knows MLflow: starts a run, logs to it, ends it.
+"""Starts a run, logs to it, ends it.
 
 Everything goes through a client with an explicit run id: MLflow's fluent state is per thread, and
 an environment variable can point it at another run.
@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from ncu_exp.config import TrackingConfig
-from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
+from ncu_exp.tracking.store import SWEEP_RUN, answering, find_sweep_run, open_experiment, open_store
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -78,6 +77,12 @@ class Run:
         )
         self._client.log_inputs(self.run_id, [Input(dataset=entity, tags=[])])
 
+    def describe(self, markdown: str) -> None:
+        """What the UI shows as the run's description; cut at a line where it is too long."""
+        if len(markdown) > TAG_LENGTH:
+            markdown = markdown[:TAG_LENGTH].rpartition("\n")[0]
+        self._client.set_tag(self.run_id, "mlflow.note.content", markdown)
+
     def log_folder(self, folder: Path) -> None:
         """Upload every file below `folder`, at the same relative places."""
         self._client.log_artifacts(self.run_id, str(folder))
@@ -103,25 +108,38 @@ def start_run(
 ) -> Run:
     """Open a run in the configured experiment, creating store and experiment where needed.
 
+    A job of a sweep (its tag `sweep`) becomes a child of the sweep's run, where there is one.
     Raises UserError if the tracking server does not answer.
     """
-    from mlflow.exceptions import MlflowException
-
-    try:
-        client = _client(config.uri)
-        experiment_id = _experiment(client, config)
-        run = Run(
-            client, client.create_run(experiment_id, run_name=name).info.run_id, experiment_id
-        )
-        run.set_tags(tags)
+    with answering(config):
+        client = open_store(config.uri)
+        experiment_id = open_experiment(client, config)
+        sweep = tags.get("sweep")
+        parent = find_sweep_run(client, experiment_id, sweep) if sweep else None
+        run = _create(client, experiment_id, name=name)
+        run.set_tags({**tags, "mlflow.parentRunId": parent})
         run.log_params(params)
-    except MlflowException as error:
-        raise UserError(
-            without_credentials(
-                f"tracking.uri={config.uri} cannot be used: {str(error).splitlines()[0]}"
-            )
-        ) from None  # the client's own exception holds the URL whole
     return run
+
+
+def start_sweep(config: TrackingConfig, sweep: str, *, tags: Mapping[str, Any]) -> Run:
+    """Open the run of a sweep, of which the runs of its jobs become children."""
+    with answering(config):
+        client = open_store(config.uri)
+        run = _create(client, open_experiment(client, config), name=f"sweep {sweep}")
+        run.set_tags({**tags, **SWEEP_RUN, "sweep": sweep})
+    return run
+
+
+def reopen_run(config: TrackingConfig, run_id: str) -> Run:
+    """A run that exists, to log more to it."""
+    with answering(config):
+        client = open_store(config.uri)
+        return Run(client, run_id, client.get_run(run_id).info.experiment_id)
+
+
+def _create(client: MlflowClient, experiment_id: str, *, name: str) -> Run:
+    return Run(client, client.create_run(experiment_id, run_name=name).info.run_id, experiment_id)
 
 
 @contextmanager
@@ -140,41 +158,3 @@ def system_metrics(config: TrackingConfig, run: Run) -> Iterator[None]:
         yield
     finally:
         monitor.finish()
-
-
-def _client(uri: str) -> MlflowClient:
-    from mlflow import MlflowClient
-
-    if not uri.startswith("sqlite:"):
-        return MlflowClient(tracking_uri=uri)
-    from filelock import FileLock
-
-    database = Path(urlsplit(uri).path.removeprefix("/") or "mlflow.db")
-    database.parent.mkdir(parents=True, exist_ok=True)
-    # Two processes that create the tables at once race; the first use does it under a lock.
-    with FileLock(f"{database}.lock"):
-        client = MlflowClient(tracking_uri=uri)
-        client.search_experiments(max_results=1)
-    return client
-
-
-def _experiment(client: MlflowClient, config: TrackingConfig) -> str:
-    from mlflow.exceptions import MlflowException
-
-    found = client.get_experiment_by_name(config.experiment)
-    if found is None:
-        try:
-            location = config.artifact_location
-            return str(client.create_experiment(config.experiment, artifact_location=location))
-        except MlflowException:
-            found = client.get_experiment_by_name(config.experiment)  # another process was faster
-            if found is None:
-                raise
-    return str(found.experiment_id)
-
-
-def ui_command(config: TrackingConfig) -> str:
-    """The command that opens the UI over this store, or the address of the server."""
-    if config.uri.startswith(("http:", "https:")):
-        return without_credentials(config.uri)
-    return f"mlflow ui --host 127.0.0.1 --backend-store-uri {without_credentials(config.uri)}"

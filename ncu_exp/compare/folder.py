@@ -1,0 +1,85 @@
+"""The folder of a comparison: its page, its tables in four forms, its figures in two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ncu_exp.compare.comparison import Comparison
+from ncu_exp.compare.details import details_of
+from ncu_exp.compare.names import FIGURES
+from ncu_exp.compare.render import to_latex, to_markdown
+from ncu_exp.compare.sentences import sentences
+from ncu_exp.compare.texts import tables_of
+
+PAGE = "comparison.html"
+_FRAMES = ("systems", "summary", "differences", "sensitivity", "items")
+
+
+def write_comparison(comparison: Comparison, folder: Path, *, title: str) -> None:
+    """Fill `folder`: `comparison.html`, `tables/*.{md,tex,csv}`, `figures/*.{png,svg}`.
+
+    The CSV files hold the numbers, the others what is read; `tables/items.parquet` a row per
+    system and item.
+    """
+    from ncu_exp.explorer import render_comparison
+
+    tables, figures = folder / "tables", folder / "figures"
+    for place in (tables, figures):
+        place.mkdir(parents=True, exist_ok=True)
+    texts = tables_of(comparison)
+    for name, table in texts.items():
+        _write(tables / f"{name}.md", to_markdown(table))
+        _write(tables / f"{name}.tex", to_latex(table))
+    for name in _FRAMES[:-1]:
+        getattr(comparison, name).to_csv(tables / f"{name}.csv", index=False)
+    comparison.items.to_parquet(tables / "items.parquet", index=False)
+    page = render_comparison(
+        title=title,
+        sentences=sentences(comparison),
+        notes=comparison.notes,
+        facts=_facts(comparison),
+        tables=list(texts.values()),
+        items=comparison.items,
+        details=details_of(comparison),
+        figures=_write_figures(comparison, figures),
+        alternatives=FIGURES,
+    )
+    _write(folder / PAGE, page)
+
+
+def _write_figures(comparison: Comparison, folder: Path) -> dict[str, bytes]:
+    """Both forms of every figure; the PNG bytes by name."""
+    from ncu_exp.figures import comparison_figures, to_png, to_svg
+
+    figures = comparison_figures(
+        comparison.systems,
+        comparison.summary,
+        items=comparison.items,
+        differences=comparison.differences,
+        sensitivity=comparison.sensitivity,
+        tau=comparison.metrics.tau,
+        confidence=comparison.metrics.confidence,
+        margin=comparison.settings.margin,
+    )
+    pictures: dict[str, bytes] = {}
+    for name, figure in figures.items():
+        pictures[name] = to_png(figure)
+        (folder / f"{name}.png").write_bytes(pictures[name])
+        (folder / f"{name}.svg").write_bytes(to_svg(figure))
+    return pictures
+
+
+def _facts(comparison: Comparison) -> dict[str, str]:
+    metrics, runs = comparison.metrics, sum(len(s.runs) for s in comparison.compared)
+    items = comparison.items.groupby("system")["item_id"].count()
+    return {
+        "Systems": f"{len(comparison.compared)}, from {runs} runs",
+        "Items": f"{items.max():,} for each system" if len(items) else "none",
+        "Corpora": ", ".join(dict.fromkeys(block.corpus for block in comparison.blocks)),
+        "Intervals": f"{metrics.confidence:.0%}, {metrics.resamples:,} resamples of the items, "
+        f"seed {metrics.seed}, the same for every system",
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,164 @@
+"""What the comparison says, in sentences with their evidence; and what it cannot say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ncu_exp.compare.matrices import POOLED
+from ncu_exp.compare.texts import difference, metrics_by_name, probability
+from ncu_exp.wording import decimal, is_share, percent, told
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ncu_exp.compare.comparison import Comparison
+
+_PAIRS = 3  # told in full for a measure; the rest is counted
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """How a difference in a measure is said: `a {more} than b {where}`."""
+
+    measure: str
+    name: str
+    more: str
+    where: str
+
+
+_CLAIMS = (
+    _Claim(
+        "oracle/ncu",
+        "NCU",
+        "takes more from the gold context than",
+        "",
+    ),
+    _Claim(
+        "adversarial/prior_dominance",
+        "prior dominance",
+        "recites more than",
+        " when the context states a false answer",
+    ),
+)
+
+
+def sentences(comparison: Comparison) -> tuple[str, ...]:
+    """The finding in plain words, the measures that the paper is about."""
+    if len(comparison.compared) == 1:
+        return tuple(_alone(comparison))
+    said: list[str] = []
+    for claim in _CLAIMS:
+        found = comparison.differences
+        pairs = found[(found["measure"] == claim.measure) & (found["corpus"] == POOLED)]
+        if len(pairs):
+            said += _of_pairs(pairs, claim, comparison)
+    return tuple(said) or ("No two systems share an item that was scored under one condition.",)
+
+
+def _alone(comparison: Comparison) -> Iterator[str]:
+    system = comparison.compared[0].label
+    rows = comparison.summary[comparison.summary["corpus"] == POOLED]
+    metrics = metrics_by_name(rows)
+    for claim in _CLAIMS:
+        if claim.measure in metrics:
+            found = metrics[claim.measure]
+            yield f"{system}: {claim.name} {told(found)} over {found.n:,} items."
+    yield "One system alone: there is nothing to compare it with."
+
+
+def _of_pairs(pairs: pd.DataFrame, claim: _Claim, comparison: Comparison) -> Iterator[str]:
+    """The largest differences that are sure, then equivalences, then what cannot be said."""
+    size = pairs["difference"].abs().fillna(0)
+    order = pairs.assign(size=size).sort_values("size", ascending=False, kind="stable")
+    values = _values(comparison, claim.measure)
+    family = comparison.differences.query("corpus == @POOLED")["p"].count()
+    for verdicts, tell in (
+        (("higher", "lower"), _different),
+        (("equivalent", "tie"), _alike),
+        (("undecided", "not_comparable"), _unsaid),
+    ):
+        found = order[order["verdict"].isin(verdicts)].to_dict("records")
+        for row in found[:_PAIRS]:
+            yield tell(row, claim, values, int(family))
+        if len(found) > _PAIRS:
+            more, what = len(found) - _PAIRS, " or ".join(v.replace("_", " ") for v in verdicts)
+            yield f"In {claim.name}, {more:,} more pairs are {what}: see the table of differences."
+
+
+def _different(
+    row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], family: int
+) -> str:
+    a, b = (row["a"], row["b"]) if row["verdict"] == "higher" else (row["b"], row["a"])
+    return (
+        f"{a} {claim.more} {b}{claim.where}: {claim.name} {values[a]} against {values[b]}, a "
+        f"difference of {difference(_turned(row, a))} over {row['n']:,} items (p "
+        f"{_p(row['p_holm'])} after Holm's correction for {family:,} tests)."
+    )
+
+
+def _alike(row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], family: int) -> str:
+    a, b = row["a"], row["b"]
+    pair = f"{a} and {b}"
+    if row["verdict"] == "tie":
+        return (
+            f"{pair} are tied in {claim.name}, {values[a]} and {values[b]}: they differ by no more "
+            "than the numeric noise of their precisions."
+        )
+    margin = _amount(row["margin"], claim.measure)
+    return (
+        f"{pair} are equivalent in {claim.name} within ±{margin}, {values[a]} and {values[b]}: a "
+        f"difference of {difference(row)} over {row['n']:,} items (two one-sided tests, p "
+        f"{_p(row['p_equivalence'])})."
+    )
+
+
+def _unsaid(row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], family: int) -> str:
+    a, b = row["a"], row["b"]
+    if row["verdict"] == "not_comparable":
+        return f"{a} and {b} cannot be compared in {claim.name}: their numbers are of other kinds."
+    least = row["detectable"]
+    hint = (
+        f" So many items would show a difference of {_amount(least, claim.measure)} or more."
+        if math.isfinite(least)
+        else ""
+    )
+    return (
+        f"The data cannot say whether {a} or {b} {claim.more.removesuffix(' than')}{claim.where}: "
+        f"{claim.name} {values[a]} and {values[b]}, a difference of {difference(row)} over "
+        f"{row['n']:,} items.{hint}"
+    )
+
+
+def _values(comparison: Comparison, measure: str) -> dict[str, str]:
+    """Each system's value without its interval, in words."""
+    found: dict[str, str] = {}
+    rows = comparison.summary[comparison.summary["corpus"] == POOLED]
+    for system, of_system in rows.groupby("system"):
+        metrics = metrics_by_name(of_system)
+        if measure in metrics:
+            found[str(system)] = told(metrics[measure]).partition(" ")[0]
+    return found
+
+
+def _turned(row: Mapping[Any, Any], first: str) -> Mapping[Any, Any]:
+    """The difference as first minus second."""
+    if row["a"] == first:
+        return row
+    turned = {"lo": "hi", "hi": "lo", "lower": "upper", "upper": "lower"}
+    return {
+        **row,
+        "difference": -row["difference"],
+        **{key: -row[other] for key, other in turned.items()},
+    }
+
+
+def _amount(value: float, measure: str) -> str:
+    return f"{percent(value)} points" if is_share(measure) else decimal(value)
+
+
+def _p(p: float) -> str:
+    told = probability(p)
+    return told if told.startswith("<") else f"= {told}"

@@ -1,0 +1,212 @@
+"""What frames the jobs of a sweep: endpoints are asked ahead, a run holds it, and compares it."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.experimental.callback import Callback
+
+from ncu_exp.config import EngineName, Preflight, from_dictconfig
+from ncu_exp.errors import UserError
+from ncu_exp.outcomes import read_outcomes, sweep_id
+from ncu_exp.provenance import without_credentials
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from ncu_exp.config import Config
+    from ncu_exp.outcomes import Outcome
+    from ncu_exp.tracking import Run
+
+log = logging.getLogger(__name__)
+
+_ASKS_ANOTHER = ("model", "estimator", "experiment")  # groups whose options ask another model
+_EVERYTHING = ("prompt", "perturb", "dataset", "score", "metrics")  # that an experiment may set
+
+
+class Frame(Callback):
+    """Before the first job and after the last; the exit code says whether one failed."""
+
+    def __init__(self) -> None:
+        self._run: Run | None = None
+        self._config: Config | None = None
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Ask each endpoint what it can do before anything is spent, and open the sweep's run."""
+        for told in _ask_ahead(config):
+            _say(told)
+        first = next(_jobs(config, [_first_of_each(config)]), None)
+        if first is None or first.preflight is Preflight.only:
+            return
+        self._config = first
+        try:
+            self._run = _open_run(config, first)
+        except UserError as error:
+            _say(f"The sweep has no run of its own. {error}")
+            return
+        atexit.register(self._interrupted)
+
+    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
+        _exit_by(_tell_failed(Path(config.hydra.run.dir)))
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Compare the jobs, end the sweep's run, name the jobs that failed."""
+        folder = Path(config.hydra.sweep.dir)
+        outcomes = read_outcomes(folder)
+        failed = [o for o in outcomes if o.error]
+        if self._run is not None and self._config is not None:
+            try:
+                if self._config.compare.after_sweep and len(outcomes) > len(failed):
+                    _compare(self._config, folder)
+            finally:
+                self._end_run(f"{len(failed)} of {len(outcomes)} jobs failed" if failed else "")
+        _exit_by(_tell_failed(folder))
+
+    def _end_run(self, error: str) -> None:
+        if self._run is None:
+            return
+        if error:
+            self._run.fail(error)
+        else:
+            self._run.finish()
+        self._run = None
+
+    def _interrupted(self) -> None:
+        """The process ends, and the sweep did not."""
+        if self._run is not None:
+            self._run.fail("interrupted", status="KILLED")
+
+
+def _open_run(config: DictConfig, first: Config) -> Run:
+    from ncu_exp import tracking
+    from ncu_exp.compare.publish import AXES
+    from ncu_exp.description import machine_tags
+
+    axes = list(swept(config))
+    if "experiment" in axes:
+        axes += _EVERYTHING
+    tags = {**machine_tags(), AXES: json.dumps(axes)}
+    sweep = sweep_id(Path(config.hydra.sweep.dir))
+    return tracking.start_sweep(first.tracking, sweep, tags=tags)
+
+
+def _compare(config: Config, folder: Path) -> None:
+    """The comparison of the sweep's jobs; why there is none is told, and no reason to fail."""
+    from ncu_exp import tracking
+    from ncu_exp.compare.publish import compare_found
+
+    sweep = sweep_id(folder)
+    try:
+        found = tracking.find_runs(config.tracking, sweep=sweep)
+        title = f"Comparison of sweep {sweep}"
+        told = compare_found(found, config, folder=folder.absolute() / "comparison", title=title)
+    except UserError as error:
+        _say(f"\nThe jobs of this sweep were not compared. {error}")
+        return
+    print("\n" + "\n".join(told))  # noqa: T201
+
+
+def _ask_ahead(config: DictConfig) -> Iterator[str]:
+    """A line of each endpoint among the sweep's models; of one that fails, why."""
+    asked: set[str] = set()
+    for job in _jobs(config, model_overrides(config)):
+        key = repr((job.model, job.estimator))
+        is_local = job.model.engine is EngineName.transformers
+        if is_local or key in asked or job.preflight is Preflight.only:
+            continue
+        asked.add(key)
+        yield f"{job.model.label}: {_preflight_told(job)}"
+
+
+def _jobs(config: DictConfig, overrides: list[list[str]]) -> Iterator[Config]:
+    """The configurations of jobs of the sweep; one that cannot be composed says so in its job."""
+    from hydra.errors import HydraException
+    from omegaconf import open_dict
+    from omegaconf.errors import OmegaConfBaseException
+
+    for of_job in overrides:
+        try:
+            cfg = GlobalHydra.instance().config_loader().load_sweep_config(config, of_job)
+            HydraConfig.instance().set_config(cfg)  # values may refer to it; a job sets its own
+            with open_dict(cfg):
+                del cfg["hydra"]
+            yield from_dictconfig(cfg)
+        except (HydraException, OmegaConfBaseException, UserError):
+            continue
+
+
+def _preflight_told(config: Config) -> str:
+    from ncu_exp.experiment import preflight
+    from ncu_exp.scoring.holder import EngineHolder
+
+    engines = EngineHolder()
+    try:
+        return preflight(config, engines=engines)
+    except UserError as error:
+        return without_credentials(f"its jobs will fail. {type(error).__name__}: {error}")
+    finally:
+        engines.close()
+
+
+def swept(config: DictConfig) -> dict[str, list[str]]:
+    """What varies among the jobs: each key with its overrides, as typed or as an option sets it."""
+    return {key: values for key, values in _overrides(config) if len(values) > 1}
+
+
+def model_overrides(config: DictConfig) -> list[list[str]]:
+    """The overrides of a sweep's jobs, one for each combination that asks another model.
+
+    Of what is swept otherwise the first value stands for all.
+    """
+    choices = [
+        values if key.partition(".")[0] in _ASKS_ANOTHER else values[:1]
+        for key, values in _overrides(config)
+    ]
+    return [list(combination) for combination in product(*choices)]
+
+
+def _first_of_each(config: DictConfig) -> list[str]:
+    return [values[0] for _, values in _overrides(config)]
+
+
+def _overrides(config: DictConfig) -> Iterator[tuple[str, list[str]]]:
+    """Each override of the sweep by its key, a value at a time."""
+    given = [*config.hydra.overrides.task]
+    params = config.hydra.sweeper.get("params") or {}
+    given += [f"{key}={value}" for key, value in params.items()]
+    for override in OverridesParser.create().parse_overrides(given):
+        key = override.get_key_element()
+        if override.is_discrete_sweep():
+            yield key, [f"{key}={value}" for value in override.sweep_string_iterator()]
+        elif not override.is_sweep_override():
+            yield key, [override.input_line or ""]
+
+
+def _tell_failed(folder: Path) -> list[Outcome]:
+    outcomes = read_outcomes(folder)
+    failed = [o for o in outcomes if o.error]
+    if failed:
+        _say(f"\n{len(failed)} of {len(outcomes)} jobs failed:")
+    for outcome in failed:
+        what = " ".join(outcome.overrides) or "defaults"
+        _say(f"  job {outcome.job_num} ({what}): {outcome.error}")
+    return failed
+
+
+def _exit_by(failed: list[Outcome]) -> None:
+    if failed:
+        sys.exit(1)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
