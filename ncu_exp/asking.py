@@ -63,6 +63,8 @@ def build_requests(
         answers = [(Continuation.true, item.answer)]
         if arm.fabricated is not None:
             answers.append((Continuation.fabricated, arm.fabricated))
+        aliases = item.aliases[: config.score.aliases]
+        answers += [(Continuation.alias, alias) for alias in aliases]
         requests.append(
             ScoreRequest(
                 item_id=item.item_id,

@@ -244,6 +244,7 @@ class ScoreConfig:
     max_new_tokens: int = MISSING
     batch_tokens: int = MISSING  # tokens of one forward pass
     check_requests: int = MISSING  # requests that a fast run scores again by reference
+    aliases: int = MISSING  # other accepted answers that are scored beside each answer
     samples: int = MISSING  # answers per prompt of estimator=sampled
 
 
@@ -351,6 +352,7 @@ def check_values(config: Config) -> None:
         ("score.max_new_tokens", s.max_new_tokens, lambda x: x >= 0, ">= 0"),
         ("score.batch_tokens", s.batch_tokens, lambda x: x > 0, "above 0"),
         ("score.check_requests", s.check_requests, lambda x: x >= 0, ">= 0"),
+        ("score.aliases", s.aliases, lambda x: x >= 0, ">= 0"),
         ("score.samples", s.samples, lambda x: x >= 1, ">= 1"),
         ("latency.items", config.latency.items, lambda x: x >= 0, ">= 0"),
         ("perturb.noise.amount", config.perturb.noise.amount, lambda x: x > 0, "above 0"),

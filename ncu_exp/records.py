@@ -54,6 +54,7 @@ class Continuation(StrEnum):
 
     true = "true"
     fabricated = "fabricated"
+    alias = "alias"  # another accepted answer, on request
 
 
 class Status(StrEnum):

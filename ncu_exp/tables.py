@@ -7,7 +7,8 @@ Missing is NA, None (lists) or NaN (numbers), with a reason in the row.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -98,7 +99,7 @@ MEASURED = (
 )
 
 # What tells that two runs asked the same of an item.
-ASKED = ("question", "answer", "context_sha256")
+ASKED = ("question", "answer", "text", "context_sha256")
 
 PREVIEW_COLUMNS = (
     "item_id",
@@ -130,7 +131,8 @@ def items_table(
 ) -> pd.DataFrame:
     """One row per arm and continuation, items in the given order, conditions in their own.
 
-    Adversarial arms have a `fabricated` row beside the `true` one. An arm that does not exist is
+    Adversarial arms have a `fabricated` row beside the `true` one, and aliases that were scored an
+    `alias` row each. An arm that does not exist is
     `excluded`; one without a usable score is an `error`; each with its reason. Columns and types
     are `DTYPES`, whatever the number of rows; write with `schema=parquet_schema()`. Without
     `generated` no greedy text was asked for, and its measures are missing.
@@ -144,11 +146,11 @@ def items_table(
     if unknown:
         raise ValueError(f"Arms of items that are not in the run: {sorted(unknown)[:5]}")
     records = [
-        _record(item, arm, score=by_score.get(key), continuation=continuation, greedy=generated)
+        _record(item, arm, score=by_score.get(key), asked=asked, greedy=generated)
         for item in items
         for condition in Condition
         if (arm := by_arm.get(key := (item.item_id, condition))) is not None
-        for continuation in _continuations(condition)
+        for asked in _asked(item, arm, by_score.get(key))
     ]
     table = pd.DataFrame.from_records(records, columns=list(DTYPES)).astype(DTYPES)
     return _with_utilisation(table, settings)
@@ -276,23 +278,41 @@ def _by_key(records: Iterable[Record]) -> dict[tuple[str, Condition], Record]:
     return found
 
 
-def _continuations(condition: Condition) -> tuple[Continuation, ...]:
-    return tuple(Continuation) if condition is Condition.adversarial else (Continuation.true,)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An answer that a row is about, and its score where there is one."""
+
+    continuation: Continuation
+    text: str | None
+    accepted: tuple[str, ...]  # greedy texts that match it
+    found: ContinuationScore | None
+
+
+def _asked(item: Item, arm: Arm, score: Score | None) -> Iterator[_Asked]:
+    """The answers of an arm: the true one, the fabricated one, and the aliases that were scored."""
+    scored = score.continuations if score is not None else ()
+    found = {c.continuation: c for c in reversed(scored)}
+    true, false = Continuation.true, Continuation.fabricated
+    yield _Asked(true, item.answer, item.answers, found.get(true))
+    if arm.condition is Condition.adversarial:
+        yield _Asked(false, arm.fabricated, (str(arm.fabricated),), found.get(false))
+    for alias in scored:
+        if alias.continuation is Continuation.alias:
+            yield _Asked(Continuation.alias, alias.text, (alias.text,), alias)
 
 
 def _record(
-    item: Item, arm: Arm, *, score: Score | None, continuation: Continuation, greedy: bool
+    item: Item, arm: Arm, *, score: Score | None, asked: _Asked, greedy: bool
 ) -> dict[str, Any]:
     """One row, None where nothing is known. `greedy`: the run generated text."""
-    found = _find(score, continuation)
+    found = asked.found
     status, reason = _outcome(arm, score, found=found)
-    text = item.answer if continuation is Continuation.true else arm.fabricated
     record: dict[str, Any] = dict.fromkeys(DTYPES) | {
         "item_id": item.item_id,
         "corpus": item.corpus,
         "condition": arm.condition.value,
-        "continuation": continuation.value,
-        "text": text,
+        "continuation": asked.continuation.value,
+        "text": asked.text,
         "status": status.value,
         "reason": reason,
         "question": item.question,
@@ -308,10 +328,9 @@ def _record(
     if score is not None and found is not None and status is Status.ok:
         record |= _scored(found, score.estimator)
         if greedy:
-            accepted = item.answers if continuation is Continuation.true else (str(text),)
             record["greedy_text"] = score.greedy_text
-            record["em"] = exact_match(score.greedy_text, accepted)
-            record["f1"] = token_f1(score.greedy_text, accepted)
+            record["em"] = exact_match(score.greedy_text, asked.accepted)
+            record["f1"] = token_f1(score.greedy_text, asked.accepted)
     return record
 
 
@@ -331,11 +350,6 @@ def _outcome(
     if not found.bounds and not all(map(math.isfinite, found.token_logprobs)):
         return Status.error, "a log-probability is not finite"
     return Status.ok, ""
-
-
-def _find(score: Score | None, continuation: Continuation) -> ContinuationScore | None:
-    found = score.continuations if score is not None else ()
-    return next((c for c in found if c.continuation is continuation), None)
 
 
 def _scored(found: ContinuationScore, estimator: str) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def test_the_histograms_account_for_every_item() -> None:
         told = f"{system}\nmean {ncu.mean():.2f} ["
         assert axes.get_title(loc="left").startswith(told)
         assert axes.get_title(loc="left").endswith("n = 72")
-    assert "% at 0" in said(case("6-bounded")[1]["ncu_distribution"])
+    assert "% at exactly 0" in said(case("6-bounded")[1]["ncu_distribution"])
 
 
 def test_the_cells_of_the_map_are_the_numbers() -> None:

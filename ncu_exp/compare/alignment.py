@@ -14,7 +14,7 @@ from ncu_exp.records import Condition, Status
 if TYPE_CHECKING:
     import pandas as pd
 
-_ROW = ["item_id", "condition", "continuation"]
+_ROW = ["item_id", "condition", "continuation", "text"]
 _NAMED = 5  # items that a message names
 CONTEXTS_DIFFER = "contexts differ between the runs"
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ncu_exp.compare.comparison import Comparison
     from ncu_exp.compare.systems import System
 
+_RowKey = tuple[str, str, str, str]  # system, condition, continuation, text
+
 
 def details_of(comparison: Comparison) -> list[ItemDetail]:
     """Some items of each corpus, chosen by a hash of their id, under the first draw of contexts."""
@@ -31,7 +33,7 @@ def details_of(comparison: Comparison) -> list[ItemDetail]:
 class _Read:
     """What the runs' tables hold of the chosen items."""
 
-    rows: dict[str, dict[tuple[str, str, str], Mapping[Any, Any]]] = field(default_factory=dict)
+    rows: dict[str, dict[_RowKey, Mapping[Any, Any]]] = field(default_factory=dict)
     audit: dict[str, Perturbation] = field(default_factory=dict)
 
 
@@ -54,7 +56,7 @@ def _read(block: Block, systems: Sequence[System], chosen: Collection[str]) -> _
     for system, run in runs:
         rows, audit = run.read_whole(chosen)
         for row in rows.to_dict("records"):
-            key = (system.label, row["condition"], row["continuation"])
+            key = (system.label, row["condition"], row["continuation"], row["text"])
             found.rows.setdefault(row["item_id"], {})[key] = row
         found.audit |= {p.item_id: p for p in audit}
     return found
@@ -63,7 +65,7 @@ def _read(block: Block, systems: Sequence[System], chosen: Collection[str]) -> _
 def _detail(
     corpus: str,
     item_id: str,
-    rows: Mapping[tuple[str, str, str], Mapping[Any, Any]],
+    rows: Mapping[_RowKey, Mapping[Any, Any]],
     audit: Perturbation | None,
 ) -> ItemDetail:
     first = next(iter(rows.values()))
@@ -76,5 +78,5 @@ def _detail(
         original=tuple(original),
         perturbed=tuple(perturbed) if audit is not None and audit.ok else None,
         fabricated=audit.fabricated if audit is not None else None,
-        rows=tuple(item_row(system, row) for (system, _, _), row in rows.items()),
+        rows=tuple(item_row(system, row) for (system, *_), row in rows.items()),
     )

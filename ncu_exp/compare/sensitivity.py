@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.formulas import cus, ncu, ncu_raw, success
@@ -28,11 +29,18 @@ def sensitivity_of(items: pd.DataFrame, settings: MetricsConfig) -> pd.DataFrame
     import pandas as pd
 
     rows = [
-        {"family": family, "setting": setting, "measure": measure, "is_default": is_default}
-        | {"system": system, "value": value, "lower": float("nan"), "upper": float("nan")}
-        for family, setting, measure, is_default, statistic in _settings(settings)
+        {
+            "setting": setting.told,
+            "family": setting.family,
+            "measure": setting.measure,
+            "system": system,
+            "value": setting.statistic(of_system),
+            "lower": float("nan"),
+            "upper": float("nan"),
+            "is_default": setting.is_default,
+        }
+        for setting in _settings(settings)
         for system, of_system in items.groupby("system", sort=False)
-        for value in [statistic(of_system)]
     ]
     frame = pd.DataFrame(rows)
     if frame.empty:
@@ -42,28 +50,35 @@ def sensitivity_of(items: pd.DataFrame, settings: MetricsConfig) -> pd.DataFrame
     return frame.assign(rank=ranks)[list(COLUMNS)].reset_index(drop=True)
 
 
-def _settings(
-    settings: MetricsConfig,
-) -> Iterator[tuple[str, str, str, bool, Callable[[pd.DataFrame], float]]]:
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    family: str
+    told: str
+    measure: str
+    is_default: bool
+    statistic: Callable[[pd.DataFrame], float]  # of the items of one system
+
+
+def _settings(settings: MetricsConfig) -> Iterator[_Setting]:
+    import numpy as np
+
     for tau in sorted({*TAUS, settings.tau}):
         for measure, column in (
             ("oracle/accuracy", "s_post"),
             ("adversarial/prior_dominance", "s_adversarial"),
         ):
-            yield "tau", f"tau = {tau:g}", measure, tau == settings.tau, _above(column, tau)
+            default = tau == settings.tau
+            yield _Setting("tau", f"tau = {tau:g}", measure, default, _above(column, tau))
+    of_ncu = "oracle/ncu"
     for epsilon in sorted({*EPSILONS, settings.epsilon}):
         default = epsilon == settings.epsilon
-        yield "epsilon", f"epsilon = {epsilon:g}", "oracle/ncu", default, _ncu_with(epsilon)
-    raw = settings.epsilon
-    yield "average", "raw mean", "oracle/ncu", False, lambda of: _raw(of, raw).mean(skipna=False)
-    yield (
-        "average",
-        "raw median",
-        "oracle/ncu",
-        False,
-        lambda of: _raw(of, raw).median(skipna=False),
-    )
-    yield "average", "pooled", "oracle/ncu", False, _pooled
+        yield _Setting("epsilon", f"epsilon = {epsilon:g}", of_ncu, default, _ncu(epsilon))
+    for told, average in (("raw mean", np.mean), ("raw median", np.median)):
+        raw = _raw(settings.epsilon, average)
+        yield _Setting("average", told, of_ncu, False, raw)
+    yield _Setting("average", "pooled", of_ncu, False, _pooled)
+    for told, suffix in (("likeliest answer", "_best"), ("any answer, log-sum", "_any")):
+        yield _Setting("aliases", f"aliases: {told}", of_ncu, False, _ncu(settings.epsilon, suffix))
 
 
 def _above(column: str, tau: float) -> Callable[[pd.DataFrame], float]:
@@ -74,11 +89,15 @@ def _above(column: str, tau: float) -> Callable[[pd.DataFrame], float]:
     return share
 
 
-def _ncu_with(epsilon: float) -> Callable[[pd.DataFrame], float]:
+def _ncu(epsilon: float, suffix: str = "") -> Callable[[pd.DataFrame], float]:
     def mean(of: pd.DataFrame) -> float:
-        return float(ncu(*_surprisals(of), epsilon=epsilon).mean())
+        return float(ncu(*_surprisals(of, suffix), epsilon=epsilon).mean())
 
     return mean
+
+
+def _raw(epsilon: float, average: Callable[[Any], Any]) -> Callable[[pd.DataFrame], float]:
+    return lambda of: float(average(ncu_raw(*_surprisals(of), epsilon=epsilon)))
 
 
 def _pooled(of: pd.DataFrame) -> float:
@@ -86,11 +105,9 @@ def _pooled(of: pd.DataFrame) -> float:
     return float(cus(s_prior, s_post).sum() / s_prior.sum()) if s_prior.sum() else float("nan")
 
 
-def _raw(of: pd.DataFrame, epsilon: float) -> Any:
-    import pandas as pd
-
-    return pd.Series(ncu_raw(*_surprisals(of), epsilon=epsilon))
-
-
-def _surprisals(of: pd.DataFrame) -> tuple[Any, Any]:
-    return of["s_prior"].to_numpy(dtype="float64"), of["s_post"].to_numpy(dtype="float64")
+def _surprisals(of: pd.DataFrame, suffix: str = "") -> tuple[Any, Any]:
+    """Without and with the context; NaN of an answer that is only bounded."""
+    without, with_context = (
+        of[f"{name}{suffix}"].to_numpy(dtype="float64") for name in ("s_prior", "s_post")
+    )
+    return without, with_context

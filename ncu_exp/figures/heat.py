@@ -45,7 +45,8 @@ def heat_map(of: Comparison) -> Figure:
         return empty(title, "Neither NCU nor prior dominance is known.")
 
     beside = len(corpora) <= _NARROW
-    tall = 0.9 + (0.24 if beside else 0.32) * max(2, len(of.systems))  # inches of a map
+    top, step = (0.9, 0.24) if beside else (1.5, 0.34)  # inches: labels, and a row
+    tall = top + step * max(2, len(of.systems))
     height = 0.7 + 0.17 * title.count("\n") + tall * (1 if beside else 2)
     figure = new_figure(title, height=height)
     grid = figure.subplots(*((1, 2) if beside else (2, 1)), sharey=beside, squeeze=False)

@@ -72,7 +72,7 @@ def _known(items: pd.DataFrame, system: System) -> pd.DataFrame:
 def _at_zero(rows: pd.DataFrame) -> str:
     """The share of items at exactly 0: from those that are there for sure to those that may be."""
     ends = sorted({100 * float((rows[f"ncu_{end}"] == 0).mean()) for end in ("upper", "lower")})
-    return ", " + "…".join(f"{end:.0f}" for end in ends) + "% at 0"
+    return ", " + "…".join(f"{end:.0f}" for end in ends) + "% at exactly 0"
 
 
 def _title(axes: Axes, system: System, *, told: str, mean: Metric | None) -> None:

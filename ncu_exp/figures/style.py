@@ -56,7 +56,7 @@ def to_svg(figure: Figure) -> bytes:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay out once: constrained layout moves a little with every drawing, and so would the bytes."""
+    """Lay out once: constrained layout moves with each drawing, and the bytes would too."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")

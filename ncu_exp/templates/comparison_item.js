@@ -31,7 +31,7 @@ const HEADS = [
 
 function tableRow([, condition, continuation, status, reason, scored, greedy, p, nats, ncu, em, ids, logprobs]) {
   const answer = element("td", text(scored) || "–");
-  if (text(continuation) === "fabricated") answer.append(" ", element("small", "(fabricated)"));
+  if (text(continuation) !== "true") answer.append(" ", element("small", `(${text(continuation)})`));
   const head = [element("th", text(condition), { scope: "row" }), answer];
   if (text(status) !== "ok") {
     const why = [text(status), text(reason)].filter(Boolean).join(": ");
