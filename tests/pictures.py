@@ -1,11 +1,32 @@
-"""What a figure says, and whether any of its texts overlaps another or is cut."""
+"""Figures under test: what one says, whether it is legible, and those of invented comparisons."""
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+
+from ncu_exp.figures import comparison_figures
+from ncu_exp.figures.readings import Comparison, comparison
+from tests.frames import MARGIN, TAU, Frames, frames
+
+THREE = ("squad", "hotpotqa", "nq-open")
+MANY = tuple(f"corpus-with-a-long-name-{k}" for k in range(14))
+SERVED = {1: "interval", 3: "paper", 5: "sampled"}
+CASES: dict[str, tuple[int, dict[str, Any]]] = {
+    "1": (1, {}),
+    "2-bounded": (2, {"estimators": SERVED, "corpora": THREE}),
+    "2-long": (2, {"long_labels": True}),
+    "4": (4, {"corpora": THREE}),
+    "12-one-corpus": (12, {"long_labels": True}),
+    "6-bounded": (6, {"estimators": SERVED}),
+    "12": (12, {"corpora": THREE, "estimators": SERVED, "long_labels": True}),
+    "50": (50, {"corpora": THREE, "estimators": SERVED, "long_labels": True}),
+    "14-corpora": (3, {"corpora": MANY, "estimators": SERVED}),
+}
 
 
 def texts(figure: Figure) -> list[Text]:
@@ -40,3 +61,27 @@ def assert_legible(name: str, figure: Figure) -> None:
         assert inside, f"{name}: {text!r} is cut"
     for (one, a), (other, b) in combinations(boxes, 2):
         assert not a.overlaps(b), f"{name}: {one!r} overlaps {other!r}"
+
+
+def drawn(of: Frames) -> dict[str, Figure]:
+    return comparison_figures(
+        of.systems,
+        of.summary,
+        items=of.items,
+        differences=of.differences,
+        sensitivity=of.sensitivity,
+        tau=TAU,
+        confidence=0.95,
+        margin=MARGIN,
+    )
+
+
+def read(of: Frames) -> Comparison:
+    return comparison(of.systems, of.summary, tau=TAU, confidence=0.95, margin=MARGIN)
+
+
+@cache
+def case(name: str) -> tuple[Frames, dict[str, Figure]]:
+    n, options = CASES[name]
+    made = frames(n, n_items=24, **options)
+    return made, drawn(made)

@@ -88,6 +88,10 @@ def test_a_job_that_fails_leaves_its_error_and_the_others_run(
     assert [r.info.status for r in done.runs] == ["FAILED", "FINISHED"]
     assert done.runs[0].data.tags["error"].startswith("PrecisionError: precision=fp16")
     assert "1 of 2 jobs failed" in done.err
+    [parent] = [run for run in done.all_runs if run.data.tags.get("kind") == "sweep"]
+    assert parent.info.status == "FAILED"
+    assert parent.data.tags["error"] == "1 of 2 jobs failed"
+    assert "is FAILED, and not compared" in done.out
     assert "job 0" in done.err
     assert "PrecisionError: precision=fp16" in done.err
     assert "Traceback" not in done.err + done.out

@@ -1,11 +1,8 @@
-"""Figures of a comparison: what they say, that they are legible for any number of systems, and the
-same each time."""
+"""Figures of a comparison: what they say, legible for any number of systems, the same each time."""
 
 from __future__ import annotations
 
 import io
-from functools import cache
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -14,66 +11,19 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from ncu_exp.figures import comparison_figures, to_png, to_svg
+from ncu_exp.figures import to_png, to_svg
 from ncu_exp.figures.bump import sensitivity
 from ncu_exp.figures.forest import differences
 from ncu_exp.figures.ladder import precision_ladder
-from ncu_exp.figures.readings import Comparison, comparison
 from ncu_exp.figures.recited import prior_and_context
 from ncu_exp.figures.style import short_labels
-from tests.frames import MARGIN, TAU, Frames, frames
-from tests.pictures import assert_legible, said
+from tests.frames import MARGIN, Frames, frames
+from tests.pictures import CASES, THREE, assert_legible, case, drawn, read, said
 
 NAMES = [
-    "success_by_condition",
-    "ncu_distribution",
-    "prior_dominance",
-    "negative_transfer",
-    "scaling",
-    "heat_map",
-    "prior_and_context",
-    "precision_ladder",
-    "differences",
-    "sensitivity",
-]
-THREE = ("squad", "hotpotqa", "nq-open")
-MANY = tuple(f"corpus-with-a-long-name-{k}" for k in range(14))
-SERVED = {1: "interval", 3: "paper", 5: "sampled"}
-CASES: dict[str, tuple[int, dict[str, Any]]] = {
-    "1": (1, {}),
-    "2-bounded": (2, {"estimators": SERVED, "corpora": THREE}),
-    "2-long": (2, {"long_labels": True}),
-    "4": (4, {"corpora": THREE}),
-    "12-one-corpus": (12, {"long_labels": True}),
-    "6-bounded": (6, {"estimators": SERVED}),
-    "12": (12, {"corpora": THREE, "estimators": SERVED, "long_labels": True}),
-    "50": (50, {"corpora": THREE, "estimators": SERVED, "long_labels": True}),
-    "14-corpora": (3, {"corpora": MANY, "estimators": SERVED}),
-}
-
-
-def drawn(of: Frames) -> dict[str, Figure]:
-    return comparison_figures(
-        of.systems,
-        of.summary,
-        items=of.items,
-        differences=of.differences,
-        sensitivity=of.sensitivity,
-        tau=TAU,
-        confidence=0.95,
-        margin=MARGIN,
-    )
-
-
-def read(of: Frames) -> Comparison:
-    return comparison(of.systems, of.summary, tau=TAU, confidence=0.95, margin=MARGIN)
-
-
-@cache
-def case(name: str) -> tuple[Frames, dict[str, Figure]]:
-    n, options = CASES[name]
-    made = frames(n, n_items=24, **options)
-    return made, drawn(made)
+    "success_by_condition", "ncu_distribution", "prior_dominance", "negative_transfer", "scaling",
+    "heat_map", "prior_and_context", "precision_ladder", "differences", "sensitivity",
+]  # fmt: skip
 
 
 def told_beside(figure: Figure, panel: int) -> list[str]:

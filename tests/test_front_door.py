@@ -46,7 +46,8 @@ def test_the_wheel_holds_what_a_job_needs(tmp_path: Path) -> None:
     conf = {p.relative_to(ROOT).as_posix() for p in (ROOT / "conf").rglob("*.yaml")}
     assert conf
     assert {f"ncu_exp/{name}" for name in conf} <= names
-    data = [p for p in (ROOT / "ncu_exp").rglob("*") if p.suffix in (".jsonl", ".txt", ".j2")]
+    kinds = (".jsonl", ".txt", ".j2", ".js", ".css")
+    data = [p for p in (ROOT / "ncu_exp").rglob("*") if p.suffix in kinds]
     assert len(data) >= 5
     assert {p.relative_to(ROOT).as_posix() for p in data} <= names
     assert not [n for n in names if n.startswith(("tests/", "benchmarks/"))]
