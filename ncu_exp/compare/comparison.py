@@ -11,7 +11,7 @@ from ncu_exp.compare.alignment import Block, align
 from ncu_exp.compare.differences import differences_of, judge
 from ncu_exp.compare.items import items_frame
 from ncu_exp.compare.loading import AskedRun
-from ncu_exp.compare.matrices import matrices_of, pooled
+from ncu_exp.compare.matrices import POOLED, matrices_of, pooled
 from ncu_exp.compare.sensitivity import sensitivity_of
 from ncu_exp.compare.summary import Resamples, draw, latencies, summarise, summary_frame
 from ncu_exp.compare.systems import System, find_systems, systems_frame
@@ -68,12 +68,16 @@ def compare(
     matrices = matrices_of(blocks, own, noise_nats=noise)
     plan = Resampling(metrics.resamples, metrics.confidence, metrics.seed)
     resamples = Resamples({m.corpus: m.n_clusters for m in matrices}, plan)
+    several = len({m.corpus for m in matrices}) > 1
     summary, differences = [], []
-    for matrix in (*matrices, *pooled(matrices)):
+    for matrix in (*matrices, *(pooled(matrices) if several else ())):
         drawn = draw(matrix, resamples)
         summary += summarise(matrix, drawn, confidence=metrics.confidence)
         if matrix.name in settings.measures:
             differences += differences_of(matrix, drawn, resamples, settings=settings)
+    if not several:  # one corpus is its own pool
+        summary += [{**row, "corpus": POOLED} for row in summary]
+        differences += [{**row, "corpus": POOLED} for row in differences]
     estimators = {system.label: system.estimator for system in systems}
     items = items_frame(blocks, own)
     return Comparison(

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from ncu_exp.compare.comparison import Comparison
     from ncu_exp.compare.systems import System
 
+MOST_VIEWS = 6_000  # items times systems: some 10 kB each
+
 _RowKey = tuple[str, str, str, str]  # system, condition, continuation, text
 
 
 def details_of(comparison: Comparison) -> list[ItemDetail]:
     """Some items of each corpus, chosen by a hash of their id, under the first draw of contexts."""
     first = {block.corpus: block for block in reversed(comparison.blocks)}
-    each = comparison.settings.items // max(1, len(first))
+    shown = min(comparison.settings.items, MOST_VIEWS // len(comparison.compared))
+    each = shown // max(1, len(first))
     return [
         detail
         for block in reversed(first.values())

@@ -56,9 +56,11 @@ def load_run(run: PastRun, config: TrackingConfig) -> AskedRun:
     if not run.is_finished:
         raise UserError(f"Run {run.name} ({run.run_id}) is {run.status}: it has no results.")
     try:
-        folder = tracking.artifact_folder(config, run.run_id, TABLES)
-        text = tracking.artifact_folder(config, run.run_id, CONFIG).read_text(encoding="utf-8")
+        folder = tracking.artifact_folder(config, run, TABLES)
+        text = tracking.artifact_folder(config, run, CONFIG).read_text(encoding="utf-8")
         table = read_compared(folder / "items.parquet")
     except (OSError, KeyError) as error:
         raise UserError(f"Run {run.name} ({run.run_id}) cannot be read: {error}") from error
-    return AskedRun(run, yaml.safe_load(text), table, folder)
+    return AskedRun(
+        run, yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), table, folder
+    )

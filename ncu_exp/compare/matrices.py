@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_exp.compare.alignment import Block
@@ -89,10 +89,8 @@ def matrices_of(
 
 
 def pooled(matrices: Sequence[Matrix]) -> list[Matrix]:
-    """The same measures over all corpora together, of the systems that were asked all of them."""
+    """The same measures over several corpora together, of the systems that were asked all."""
     corpora = dict.fromkeys(m.corpus for m in matrices)
-    if len(corpora) == 1:
-        return [replace(m, corpus=POOLED) for m in matrices]
     by_name: dict[str, list[Matrix]] = {}
     for matrix in matrices:
         by_name.setdefault(matrix.name, []).append(matrix)

@@ -6,11 +6,18 @@ from collections.abc import Sequence
 
 from ncu_exp.explorer import PageTable
 
-_IN_MATH = {
+_IN_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
     "∞": r"$\infty$",
     "−": "$-$",
     "±": r"$\pm$",
     "τ": r"$\tau$",
+    "·": r"$\cdot$",
     "…": r"\ldots{}",
     "–": "--",
 }
@@ -25,21 +32,22 @@ def to_markdown(table: PageTable) -> str:
 
 def to_latex(table: PageTable) -> str:
     """A booktabs table in a `table` environment: needs `booktabs` alone."""
-    import pandas as pd
-
-    frame = pd.DataFrame(list(table.rows), columns=list(table.header))
-    style = (
-        frame.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
+    lines = [" & ".join(map(_escaped, row)) + r" \\" for row in (table.header, *table.rows)]
+    return "\n".join(
+        [
+            r"\begin{table}[ht]",
+            rf"\caption{{{_escaped(table.title)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
     )
-    text: str = style.to_latex(
-        hrules=True,
-        column_format="l" + "r" * (len(table.header) - 1),
-        caption=_escaped(table.title),
-        position="ht",
-    )
-    for character, command in _IN_MATH.items():
-        text = text.replace(character, command)
-    return text
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -47,4 +55,4 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", r"\%").replace("&", r"\&").replace("_", r"\_")
+    return "".join(_IN_LATEX.get(character, character) for character in text)

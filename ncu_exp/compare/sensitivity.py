@@ -73,10 +73,12 @@ def _settings(settings: MetricsConfig) -> Iterator[_Setting]:
     for epsilon in sorted({*EPSILONS, settings.epsilon}):
         default = epsilon == settings.epsilon
         yield _Setting("epsilon", f"epsilon = {epsilon:g}", of_ncu, default, _ncu(epsilon))
+    yield _Setting("average", "clipped mean", of_ncu, True, _ncu(settings.epsilon))
     for told, average in (("raw mean", np.mean), ("raw median", np.median)):
         raw = _raw(settings.epsilon, average)
         yield _Setting("average", told, of_ncu, False, raw)
     yield _Setting("average", "pooled", of_ncu, False, _pooled)
+    yield _Setting("aliases", "aliases: first answer", of_ncu, True, _first(settings.epsilon))
     for told, suffix in (("likeliest answer", "_best"), ("any answer, log-sum", "_any")):
         yield _Setting("aliases", f"aliases: {told}", of_ncu, False, _ncu(settings.epsilon, suffix))
 
@@ -94,6 +96,11 @@ def _ncu(epsilon: float, suffix: str = "") -> Callable[[pd.DataFrame], float]:
         return float(ncu(*_surprisals(of, suffix), epsilon=epsilon).mean())
 
     return mean
+
+
+def _first(epsilon: float) -> Callable[[pd.DataFrame], float]:
+    """NCU of the true answer where aliases were scored beside it."""
+    return lambda of: _ncu(epsilon)(of) if of["s_prior_best"].notna().any() else float("nan")
 
 
 def _raw(epsilon: float, average: Callable[[Any], Any]) -> Callable[[pd.DataFrame], float]:

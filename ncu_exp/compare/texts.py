@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MISSING = "–"
 _SMALLEST_P = 0.0001
+SHOWN_DIFFERENCES = 300  # rows of the table that is read; the CSV file has all
 
 
 def tables_of(comparison: Comparison) -> dict[str, PageTable]:
@@ -94,7 +95,8 @@ def _by_corpus(comparison: Comparison, corpora: Sequence[str]) -> PageTable:
 
 def _differences(comparison: Comparison) -> PageTable:
     found = comparison.differences
-    rows = tuple(_difference(row) for row in found.to_dict("records"))
+    shown = _shown(found)
+    rows = tuple(_difference(row) for row in shown.to_dict("records"))
     family = found.groupby("corpus")["p"].count().max() if len(found) else 0
     settings = comparison.settings
     note = (
@@ -104,8 +106,21 @@ def _differences(comparison: Comparison) -> PageTable:
         "adjusted). Tie: within the numeric noise of the two. Detectable: what a test of so many "
         f"items would find with {settings.power:.0%} power."
     )
+    if len(shown) < len(found):
+        note = (
+            f"The {len(shown):,} of {len(found):,} rows with the smallest p; all of them: "
+            f"tables/differences.csv. {note}"
+        )
     header = ("Corpus", "Measure", "a", "b", "a − b", "n", "p", "p, Holm", "Detectable", "Verdict")
     return PageTable("Differences between pairs", header, rows, note)
+
+
+def _shown(found: pd.DataFrame) -> pd.DataFrame:
+    """All rows where a reader can read them, else those that are surest, in the same order."""
+    alone = found["corpus"].nunique() == 2  # a corpus that is its own pool
+    found = found[found["corpus"] != POOLED] if alone else found
+    surest = found["p"].sort_values(kind="stable").index[:SHOWN_DIFFERENCES]
+    return found.loc[sorted(surest)]
 
 
 def _difference(row: Mapping[Any, Any]) -> tuple[str, ...]:

@@ -34,12 +34,15 @@ class _Chart:
 
 def sensitivity(of: Comparison, frame: pd.DataFrame) -> Figure:
     """A line per system from setting to setting: where lines cross, the order depends on it."""
+    shown = [system.name for system in of.systems]
+    frame = frame[frame["system"].isin(shown)]  # their ranks are among all
     charts = [
         _chart(rows, family=str(family), measure=str(measure))
         for (family, measure), rows in frame.groupby(["family", "measure"], sort=False)
     ]
     charts = [chart for chart in charts if len(chart.settings) > 1 and len(chart.ranks) > 1]
-    title = heading(of, "How the order of the systems depends on the settings")
+    subject = "How the order of the systems depends on the settings"
+    title = heading(of, subject)
     if not charts:
         return empty(title, "There are no two systems under two settings to rank.")
 
@@ -76,6 +79,8 @@ def _draw(axes: Axes, of: Comparison, *, chart: _Chart) -> None:
         ranks = chart.ranks.loc[name].to_numpy(dtype="float64")
         colour = CYCLE[k % len(CYCLE)]
         axes.plot(ranks, color=colour, linewidth=1.8, marker="o", markersize=4, clip_on=False)
+    lowest = max(len(order), float(chart.ranks.max().max()))  # ranks are among all systems
+    axes.set_ylim(lowest + 0.5, 0.5)
     for x, side in ((0, -1), (last, 1)):
         column = chart.ranks[chart.settings[x]].to_dict()
         ends = {name: float(column[name]) for name in order}
@@ -86,7 +91,6 @@ def _draw(axes: Axes, of: Comparison, *, chart: _Chart) -> None:
     ticks = [_tick(s, is_default=s == chart.default) for s in chart.settings]
     axes.set_xticks(range(last + 1), ticks)
     axes.set_xlim(-0.02 * last, 1.02 * last)
-    axes.set_ylim(len(order) + 0.5, 0.5)
     axes.set_yticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(axis="x", length=0)
@@ -101,7 +105,9 @@ def _labels(axes: Axes, of: Comparison, *, ranks: dict[str, float], side: int) -
     edge, beside = (0.0, -0.05) if side < 0 else (1.0, 1.05)  # of the axes' width
     across = axes.get_yaxis_transform()
     placed = sorted(ranks, key=lambda name: (math.isnan(ranks[name]), ranks[name]))
-    for slot, name in enumerate(placed, start=1):
+    spread = abs(axes.get_ylim()[0] - axes.get_ylim()[1]) / len(placed)
+    for place, name in enumerate(placed):
+        slot = 0.5 + (place + 0.5) * spread
         rank, label = ranks[name], of.label_of(name)
         known = not math.isnan(rank)
         told = [label, f"{rank:g}" if known else "–"][::-side]

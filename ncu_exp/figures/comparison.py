@@ -37,6 +37,8 @@ def comparison_figures(
     share, for rows of `differences` that name none.
     """
     of = comparison(systems, summary, tau=tau, confidence=confidence, margin=margin)
+    shown = {system.name for system in of.systems}
+    items = items[items["system"].isin(shown)]
     return {
         "success_by_condition": success_by_condition(of),
         "ncu_distribution": ncu_distribution(of, items),

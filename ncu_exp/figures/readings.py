@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POOLED = "pooled"
+MAX_SYSTEMS = 24  # more are no figure to be read; the tables have them all
 MAX_PANELS = 12
 _LABEL_CHARACTERS, _TITLE_CHARACTERS = 30, 82
 _DAGGERS = {"paper": "†", "sampled": "‡"}
@@ -37,7 +38,8 @@ class System:
 class Comparison:
     """Systems in the order to be shown, and their metrics by system, corpus and measure."""
 
-    systems: tuple[System, ...]
+    systems: tuple[System, ...]  # those that are shown
+    n_systems: int
     corpora: tuple[str, ...]
     metrics: Mapping[tuple[str, str, str], Metric]
     tau: float
@@ -51,7 +53,8 @@ class Comparison:
 
     def label_of(self, system: str) -> str:
         """The label of the system with this name."""
-        return next((s.label for s in self.systems if s.name == system), system)
+        shown = (s.label for s in self.systems if s.name == system)
+        return next(shown, None) or shorten(system, limit=_LABEL_CHARACTERS)
 
 
 def comparison(
@@ -68,19 +71,23 @@ def comparison(
         for row in summary.to_dict("records")
     }
     corpora = tuple(c for c in summary["corpus"].unique() if c != POOLED)
-    return Comparison(_systems(systems), corpora or (POOLED,), metrics, tau, confidence, margin)
+    shown = _systems(systems.head(MAX_SYSTEMS))
+    return Comparison(shown, len(systems), corpora or (POOLED,), metrics, tau, confidence, margin)
 
 
 def heading(of: Comparison, subject: str, *, where: str = "", notes: Iterable[str] = ()) -> str:
     """A title: its subject, how many systems and which corpora, and what is not comparable."""
-    told = f"{counted(len(of.systems), 'system')}{where or of_corpora(of)}"
+    told = f"{counted(of.n_systems, 'system')}{where or of_corpora(of)}"
     fits = len(subject) + len(told) + 2 <= _TITLE_CHARACTERS
     lines = [f"{subject}, {told}"] if fits else [*wrap(subject, _TITLE_CHARACTERS), told]
     estimators = {system.estimator for system in of.systems}
     for estimator, dagger in _DAGGERS.items():
         if estimator in estimators:
             lines += wrap(f"{dagger} {NOT_COMPARABLE[estimator]}", _TITLE_CHARACTERS)
-    for note in notes:
+    limits = list(notes)
+    if len(of.systems) < of.n_systems and not any("systems are shown" in n for n in limits):
+        limits.append(f"the first {len(of.systems)} of {of.n_systems} systems are shown")
+    for note in limits:
         lines += wrap(note, _TITLE_CHARACTERS)
     return "\n".join(lines)
 
@@ -100,11 +107,14 @@ def shorten(label: str, *, limit: int) -> str:
     return short_labels([label], limit=limit)[0]
 
 
-def first_panels(things: Sequence[Any], what: str) -> tuple[Sequence[Any], list[str]]:
-    """The things that get a panel, and a note of how many do not."""
+def first_panels(
+    things: Sequence[Any], what: str, *, total: int = 0
+) -> tuple[Sequence[Any], list[str]]:
+    """The things that get a panel, and a note of how many do not; `total` where there are more."""
     if len(things) <= MAX_PANELS:
         return things, []
-    return things[:MAX_PANELS], [f"the first {MAX_PANELS} of {len(things)} {what} are shown"]
+    of = max(total, len(things))
+    return things[:MAX_PANELS], [f"the first {MAX_PANELS} of {of} {what} are shown"]
 
 
 def panel_corpora(of: Comparison) -> tuple[Sequence[str], list[str]]:

@@ -35,7 +35,7 @@ class _Points:
 def prior_and_context(of: Comparison, items: pd.DataFrame) -> Figure:
     """Probability of the answer without context against NCU, a point per item."""
     groups = [points for system in of.systems if len((points := _points(items, system)).rows)]
-    shown, notes = first_panels(groups, "systems")
+    shown, notes = first_panels(groups, "systems", total=of.n_systems)
     title = heading(of, "Read or recited: prior knowledge against NCU, per item", notes=notes)
     if not groups:
         return empty(title, "No item has a known NCU under oracle.")

@@ -28,7 +28,7 @@ def ncu_distribution(of: Comparison, items: pd.DataFrame) -> Figure:
     subject = "Share of the uncertainty that the context removed (NCU, oracle)"
     groups = [(system, _known(items, system)) for system in of.systems]
     groups = [(system, rows) for system, rows in groups if len(rows)]
-    shown, notes = first_panels(groups, "systems")
+    shown, notes = first_panels(groups, "systems", total=of.n_systems)
     title = heading(of, subject, notes=notes)
     if not groups:
         return empty(title, "No item is scored both without and with a context.")

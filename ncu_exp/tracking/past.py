@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from ncu_exp.config import TrackingConfig
 from ncu_exp.errors import UserError
@@ -31,6 +33,7 @@ class PastRun:
     params: Mapping[str, str]
     tags: Mapping[str, str]
     metrics: Mapping[str, float]
+    artifact_uri: str = ""
 
     @property
     def is_finished(self) -> bool:
@@ -78,11 +81,14 @@ def find_runs(
     return FoundRuns(tuple(sorted(found, key=lambda run: run.started)), parent)
 
 
-def artifact_folder(config: TrackingConfig, run_id: str, path: str) -> Path:
+def artifact_folder(config: TrackingConfig, run: PastRun, path: str) -> Path:
     """A folder or file of a run's artifacts: where it lies, or a copy of what a server holds."""
+    place = urlsplit(run.artifact_uri)
+    if place.scheme in ("", "file") and place.path:
+        return Path(url2pathname(place.path)) / path
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each file
     with answering(config):
-        return Path(open_store(config.uri).download_artifacts(run_id, path))
+        return Path(open_store(config.uri).download_artifacts(run.run_id, path))
 
 
 def _past(run: MlflowRun) -> PastRun:
@@ -94,6 +100,7 @@ def _past(run: MlflowRun) -> PastRun:
         params=dict(run.data.params),
         tags=dict(run.data.tags),
         metrics=dict(run.data.metrics),
+        artifact_uri=run.info.artifact_uri or "",
     )
 
 

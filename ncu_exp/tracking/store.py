@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -33,6 +34,7 @@ def answering(config: TrackingConfig) -> Iterator[None]:
         ) from None  # the client's own exception holds the URL whole
 
 
+@lru_cache(maxsize=4)
 def open_store(uri: str) -> MlflowClient:
     """A client of the store; a SQLite database is made where there is none."""
     from mlflow import MlflowClient

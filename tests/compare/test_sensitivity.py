@@ -40,7 +40,7 @@ def test_each_setting_by_hand() -> None:
     assert values(found, "adversarial/prior_dominance")["tau = 0.01"] == 1
     assert not any(setting.startswith("aliases") for setting in found["setting"])
     default = found[found["is_default"]]["setting"].unique()
-    assert list(default) == ["tau = 0.05", "epsilon = 1e-05"]
+    assert list(default) == ["tau = 0.05", "epsilon = 1e-05", "clipped mean"]
 
 
 def test_ranks_count_from_the_highest_and_ties_share() -> None:
