@@ -127,6 +127,9 @@ SWEEPS = [
     ["model=qwen1.5b,qwen7b,qwen72b", "dataset=nq,triviaqa,hotpotqa"],
     ["model=qwen7b,qwen7b-base", "experiment=base_vs_instruct"],
     ["precision=bf16,int8,nf4", "condition=oracle,adversarial"],
+    ["precision=fp32,bf16,nf4", "experiment=quantisation"],
+    ["perturb.noise.position=start,centre,end", "experiment=noise_position"],
+    ["model=qwen1.5b,qwen7b,qwen72b", "experiment=scaling"],
     ["model=smollm2", "condition=zero,oracle", "precision=fp32,bf16", "dataset.limit=12"],
 ]
 
@@ -143,6 +146,19 @@ def test_every_job_of_the_readmes_sweeps_composes(sweep: list[str]) -> None:
     assert len(jobs) > 1
     for job in jobs:
         composed(*job)
+
+
+EXPERIMENTS = sorted(path.stem for path in (conf_dir() / "experiment").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_says_what_it_asks_and_what_it_costs(name: str) -> None:
+    text = (conf_dir() / "experiment" / f"{name}.yaml").read_text(encoding="utf-8")
+    comments = " ".join(line[1:].strip() for line in text.splitlines() if line.startswith("#"))
+    assert "?" in comments
+    assert "Cost: " in comments
+    assert f"experiment={name}" in comments
+    composed(f"experiment={name}")
 
 
 def cpu_seconds(*arguments: str) -> tuple[float, str]:

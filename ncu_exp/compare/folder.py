@@ -71,10 +71,9 @@ def _write_figures(comparison: Comparison, folder: Path) -> dict[str, bytes]:
 
 def _facts(comparison: Comparison) -> dict[str, str]:
     metrics, runs = comparison.metrics, sum(len(s.runs) for s in comparison.compared)
-    items = comparison.items.groupby("system")["item_id"].count()
     return {
         "Systems": f"{len(comparison.compared)}, from {runs} runs",
-        "Items": f"{items.max():,} for each system" if len(items) else "none",
+        "Items": f"up to {comparison.summary['n'].max():,} for each system",
         "Corpora": ", ".join(dict.fromkeys(block.corpus for block in comparison.blocks)),
         "Intervals": f"{metrics.confidence:.0%}, {metrics.resamples:,} resamples of the items, "
         f"seed {metrics.seed}, the same for every system",

@@ -43,19 +43,31 @@ _CLAIMS = (
         " when the context states a false answer",
     ),
 )
+# Told where the gold context alone was not asked, the first that was.
+_INSTEAD = (
+    _Claim("noise/ncu", "NCU amid noise", "takes more from the context amid noise than", ""),
+    _Claim("distractor/ncu", "NCU", "takes more from the gold passages amid distractors than", ""),
+    _Claim("zero/accuracy", "zero-shot accuracy", "knows more answers without a context than", ""),
+)
 
 
 def sentences(comparison: Comparison) -> tuple[str, ...]:
     """The finding in plain words, the measures that the paper is about."""
     if len(comparison.compared) == 1:
         return tuple(_alone(comparison))
-    said: list[str] = []
-    for claim in _CLAIMS:
-        found = comparison.differences
-        pairs = found[(found["measure"] == claim.measure) & (found["corpus"] == POOLED)]
-        if len(pairs):
-            said += _of_pairs(pairs, claim, comparison)
+    found = comparison.differences
+    told = [claim for claim in _CLAIMS if claim.measure in set(found["measure"])]
+    told += [c for c in _INSTEAD if c.measure in set(found["measure"])][: 0 if told else 1]
+    said = [
+        sentence
+        for claim in told
+        for sentence in _of_pairs(_pairs(found, claim), claim, comparison)
+    ]
     return tuple(said) or ("No two systems share an item that was scored under one condition.",)
+
+
+def _pairs(found: pd.DataFrame, claim: _Claim) -> pd.DataFrame:
+    return found[(found["measure"] == claim.measure) & (found["corpus"] == POOLED)]
 
 
 def _alone(comparison: Comparison) -> Iterator[str]:

@@ -63,7 +63,7 @@ def _table_1(comparison: Comparison) -> PageTable:
         paper = published(str(system.newest.config["model"]["name"]))
         if paper is not None:
             rows.append((f"paper: {paper.label}", *_cells(metrics_of(paper), measures)))
-    n = comparison.items.groupby("system")["item_id"].count().max()
+    n = int(comparison.summary.query("corpus == @POOLED")["n"].max())
     note = (
         f"Over all corpora, up to {n:,} items; brackets: {comparison.metrics.confidence:.0%} "
         "intervals of a bootstrap that draws the same items for every system. Accuracy and prior "

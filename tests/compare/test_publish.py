@@ -13,6 +13,7 @@ from ncu_exp import tracking
 from ncu_exp.compare.cli import Asked, parse, run
 from ncu_exp.config import Config
 from ncu_exp.errors import UserError
+from ncu_exp.records import Condition
 from tests.past import config_of, leave_run, leave_runs, rescored
 from tests.synthetic import run as made_of
 
@@ -152,6 +153,30 @@ def test_what_cannot_be_found_is_named(stored: Stored, arguments: list[str], tol
 def test_what_means_nothing_is_refused(arguments: list[str], told: str) -> None:
     with pytest.raises(UserError, match=told):
         parse(arguments)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("noise", "a and b are equivalent in NCU amid noise"),
+        ("zero", "a knows more answers without"),
+    ],
+)
+def test_runs_without_the_gold_context_alone_are_compared_too(
+    tmp_path: Path, folder: Path, condition: str, said: str
+) -> None:
+    conditions = list(dict.fromkeys([Condition.zero, Condition(condition)]))
+    made = made_of(40, conditions=conditions)
+    ids = [
+        leave_run(config_of(tmp_path, label, f"condition={condition}"), of)
+        for label, of in {"a": made, "b": rescored(made, lambda logprob: 3 * logprob)}.items()
+    ]
+    place = [
+        f"tracking.uri=sqlite:///{tmp_path}/mlflow.db",
+        f"tracking.artifact_location={tmp_path}/artifacts",
+    ]
+    told = run(parse([f"runs=[{','.join(ids)}]", *place, "metrics.resamples=200"]))
+    assert said in told[0]
 
 
 def test_a_failed_run_alone_is_no_comparison(stored: Stored) -> None:
