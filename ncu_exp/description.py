@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_exp import provenance
-from ncu_exp.config import Config, EngineName, EstimatorName
+from ncu_exp.config import Config, EngineName, EstimatorName, PromptStyle
 from ncu_exp.scoring.engine import EnginePlan, estimator_of
 
 
@@ -33,10 +33,12 @@ _CHAT = {
 
 
 def run_name(config: Config) -> str:
-    """What a person reads in the list of runs: model, corpus, conditions, precision."""
+    """What a person reads in the list of runs: model, corpus, conditions, precision, prompt."""
     names = [c.value for c in config.condition.names]
     conditions = "all" if names == ["zero", "oracle", "adversarial", "noise"] else "+".join(names)
     parts = [config.model.label, config.dataset.name.value, conditions, config.precision.name.value]
+    if config.prompt.name is not PromptStyle.directive:  # the default goes without saying
+        parts.append(config.prompt.name.value)
     estimator = estimator_of(config.model, config.estimator)
     if estimator is not EstimatorName.auto:
         parts.append(f"{estimator.value} estimator")

@@ -93,11 +93,12 @@ def _open_run(config: DictConfig, first: Config) -> Run:
     from ncu_exp.description import machine_tags
 
     axes = list(swept(config))
+    name = f"sweep of {' × '.join(axes)}" if axes else "sweep of one job"
     if "experiment" in axes:
         axes += _EVERYTHING
     tags = {**machine_tags(), AXES: json.dumps(axes)}
     sweep = sweep_id(Path(config.hydra.sweep.dir))
-    return tracking.start_sweep(first.tracking, sweep, tags=tags)
+    return tracking.start_sweep(first.tracking, sweep, name=name, tags=tags)
 
 
 def _compare(config: Config, folder: Path) -> None:

@@ -11,7 +11,7 @@ from mlflow import MlflowClient
 
 from ncu_exp import asking, experiment, report
 from ncu_exp.asking import asked_conditions, latency_requests
-from ncu_exp.config import Config, Numerics, Policy
+from ncu_exp.config import Config, Numerics, Policy, PromptStyle
 from ncu_exp.description import JobContext, run_name
 from ncu_exp.errors import DataError, ModelError
 from ncu_exp.experiment import run_job
@@ -253,6 +253,8 @@ def test_run_names(config: Config) -> None:
     assert run_name(config) == "tiny · sample · all · auto"
     config.condition.names = [Condition.oracle]
     assert run_name(config) == "tiny · sample · oracle · auto"
+    config.prompt.name = PromptStyle.plain
+    assert run_name(config) == "tiny · sample · oracle · auto · plain"
 
 
 def test_latency_is_probed_on_items_that_have_every_condition() -> None:

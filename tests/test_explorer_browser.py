@@ -14,6 +14,7 @@ import pytest
 
 from ncu_exp.explorer import PageTable
 from ncu_exp.report import Piece
+from tests.explored import POINTS, lonely_item, point_of
 from tests.frames import Frames, frames
 from tests.test_browser import FLAGS, PATIENCE_MS
 from tests.test_explorer import HOSTILE, detail, page
@@ -22,7 +23,6 @@ pytestmark = pytest.mark.browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPENED = 12  # of 20 items in each of two corpora
-POINTS = "#plot .scatterlayer path.point"
 
 
 @pytest.fixture(scope="module")
@@ -95,38 +95,6 @@ def opened(tab: Any, file: Path) -> Any:
 def middle(point: Any) -> tuple[float, float]:
     box = point.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def lonely_item(where: Any) -> int:
-    """An item whose point can be hit: none other is within 20 pixels, and it has details."""
-    found: int = where.locator("#plot").evaluate(
-        """plot => {
-          const { xaxis, yaxis } = plot._fullLayout;
-          const of = (trace) => trace.customdata.map((item, i) => ({
-            item, full: Boolean(trace.text), x: xaxis.d2p(trace.x[i]), y: yaxis.d2p(trace.y[i]),
-          }));
-          const all = plot.data.flatMap(of);
-          const near = (a) => all.filter((b) => Math.hypot(a.x - b.x, a.y - b.y) < 20).length;
-          return all.find((point) => point.full && point.item > 0 && near(point) === 1).item;
-        }"""
-    )
-    return found
-
-
-def point_of(where: Any, item: int) -> Any:
-    """The drawn mark of an item."""
-    place = where.locator("#plot").evaluate(
-        """(plot, item) => {
-          let before = 0;
-          for (const trace of plot.data) {
-            const at = trace.text ? trace.customdata.indexOf(item) : -1;
-            if (at >= 0) return before + at;
-            before += trace.customdata.length;
-          }
-        }""",
-        item,
-    )
-    return where.locator(POINTS).nth(place)
 
 
 def test_a_click_on_a_point_shows_its_item(opened: Any, made: Frames) -> None:

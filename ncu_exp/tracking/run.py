@@ -122,11 +122,11 @@ def start_run(
     return run
 
 
-def start_sweep(config: TrackingConfig, sweep: str, *, tags: Mapping[str, Any]) -> Run:
+def start_sweep(config: TrackingConfig, sweep: str, *, name: str, tags: Mapping[str, Any]) -> Run:
     """Open the run of a sweep, of which the runs of its jobs become children."""
     with answering(config):
         client = open_store(config.uri)
-        run = _create(client, open_experiment(client, config), name=f"sweep {sweep}")
+        run = _create(client, open_experiment(client, config), name=name)
         run.set_tags({**tags, **SWEEP_RUN, "sweep": sweep})
     return run
 

@@ -53,7 +53,7 @@ class Stored:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     place = tmp_path_factory.mktemp("store")
     config = config_of(place, "a")
-    parent = tracking.start_sweep(config.tracking, "s1", tags={"axes": '["prompt"]'})
+    parent = tracking.start_sweep(config.tracking, "s1", name="s", tags={"axes": '["prompt"]'})
     made = made_of(30)
     ids = [
         leave_run(config_of(place, "a", f"prompt={prompt}"), of, sweep="s1", job_num=number)
