@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ncu_exp.formulas import NEAR_ZERO
 from ncu_exp.records import sha256_text
 from ncu_exp.report import Piece, inline, shorten, template
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 DRAWN_ITEMS = 3_000  # points per system; those with details first, then by the hash of their id
 FOLDED_ROWS = 40  # a longer table is folded away
-CORNER = 0.5  # recited, not read: at least this likely without a context, at most this NCU
 _SCRIPTS = ("comparison.js", "comparison_plot.js", "comparison_item.js", "comparison_list.js")
 _UNSAFE = re.compile(r"[<>&\u2028\u2029\ud800-\udfff]")  # in a script block, or not UTF-8 at all
 
@@ -145,6 +145,7 @@ def render_comparison(
         tables=tables,
         folded_rows=FOLDED_ROWS,
         counts=counts,
+        near_zero=NEAR_ZERO,
         figures=[(told.get(n) or n.replace("_", " "), inline(png)) for n, png in figures.items()],
         style=_source("comparison.css"),
         plotly=_safe(get_plotlyjs()),
@@ -170,7 +171,7 @@ def _payload(
         "systems": systems,
         "chosen": systems.index(default_system) if default_system else 0,
         "corpora": corpora,
-        "corner": CORNER,
+        "near_zero": NEAR_ZERO,
         "corpus": [corpora.index(corpus) for corpus, _ in drawn],
         **_points(items, known, systems=systems, drawn=drawn),
         "details": [_detail(detail, systems=systems, texts=texts) for detail in details],

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Floats = TypeVar("Floats", float, NDArray[np.float64])
 
+NEAR_ZERO = 0.1  # an item below this NCU did not read: right all the same, it was recited
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -37,7 +37,7 @@ GROUND = {
 }  # fmt: skip
 # A room, and the rooms below it that it may import, the ground apart.
 ABOVE = {
-    "figures": {"metrics"},
+    "figures": {"formulas", "metrics"},
     "terminal": {"metrics"},
     "data": set(),
     "perturb": set(),
@@ -48,7 +48,7 @@ ABOVE = {
     "metrics": {"measures"},
     "tables": {"formulas"},
     "report": {"metrics"},
-    "explorer": {"report"},
+    "explorer": {"formulas", "report"},
     "compare": {
         "perturb", "formulas", "measures", "tables", "figures", "explorer", "report", "terminal",
     },

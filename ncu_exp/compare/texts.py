@@ -95,6 +95,8 @@ def _by_corpus(comparison: Comparison, corpora: Sequence[str]) -> PageTable:
 
 def _differences(comparison: Comparison) -> PageTable:
     found = comparison.differences
+    if found["corpus"].nunique() == 2:  # a corpus that is its own pool
+        found = found[found["corpus"] != POOLED]
     shown = _shown(found)
     rows = tuple(_difference(row) for row in shown.to_dict("records"))
     family = found.groupby("corpus")["p"].count().max() if len(found) else 0
@@ -117,8 +119,6 @@ def _differences(comparison: Comparison) -> PageTable:
 
 def _shown(found: pd.DataFrame) -> pd.DataFrame:
     """All rows where a reader can read them, else those that are surest, in the same order."""
-    alone = found["corpus"].nunique() == 2  # a corpus that is its own pool
-    found = found[found["corpus"] != POOLED] if alone else found
     surest = found["p"].sort_values(kind="stable").index[:SHOWN_DIFFERENCES]
     return found.loc[sorted(surest)]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ncu_exp.figures.readings import Comparison, System, first_panels, heading
 from ncu_exp.figures.style import COLOURS, INK, caption, empty, new_figure, plain
+from ncu_exp.formulas import NEAR_ZERO
 from ncu_exp.records import Condition
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NEAR_ZERO = 0.1  # an NCU below this is "not read"
 _GREEN, _ORANGE = COLOURS[Condition.oracle], COLOURS[Condition.adversarial]
 
 

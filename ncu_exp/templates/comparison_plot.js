@@ -109,12 +109,12 @@ function layout() {
     },
     yaxis: { ...axis, title: { text: "NCU" }, range: [-0.05, 1.05] },
     shapes: [{
-      type: "rect", layer: "below", x0: data.corner, x1: 1, y0: 0, y1: data.corner,
+      type: "rect", layer: "below", xref: "paper", x0: 0, x1: 1, y0: 0, y1: data.near_zero,
       fillcolor: ink, opacity: 0.08, line: { width: 0 },
     }],
     annotations: [{
-      text: "<i>recited, not read</i>", showarrow: false, xanchor: "right", yanchor: "top",
-      x: log ? 0 : 1, y: data.corner, font: { color: colour("--faint") },
+      text: "<i>right all the same: recited, not read</i>", showarrow: false, xanchor: "right",
+      yanchor: "bottom", xref: "paper", x: 1, y: data.near_zero, font: { color: colour("--faint") },
     }],
   };
 }
