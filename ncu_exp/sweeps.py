@@ -69,6 +69,8 @@ class Frame(Callback):
                 if self._config.compare.after_sweep and len(outcomes) > len(failed):
                     _compare(self._config, folder)
             finally:
+                counts = {"sweep/jobs": len(outcomes), "sweep/jobs_failed": len(failed)}
+                self._run.log_metrics(counts)
                 self._end_run(f"{len(failed)} of {len(outcomes)} jobs failed" if failed else "")
         _exit_by(_tell_failed(folder))
 
@@ -92,13 +94,17 @@ def _open_run(config: DictConfig, first: Config) -> Run:
     from ncu_exp.compare.publish import AXES
     from ncu_exp.description import machine_tags
 
-    axes = list(swept(config))
+    values = swept(config)
+    axes = list(values)
     name = f"sweep of {' × '.join(axes)}" if axes else "sweep of one job"
     if "experiment" in axes:
         axes += _EVERYTHING
     tags = {**machine_tags(), AXES: json.dumps(axes)}
     sweep = sweep_id(Path(config.hydra.sweep.dir))
-    return tracking.start_sweep(first.tracking, sweep, name=name, tags=tags)
+    run = tracking.start_sweep(first.tracking, sweep, name=name, tags=tags)
+    told = {key: ", ".join(v.partition("=")[2] for v in of_key) for key, of_key in values.items()}
+    run.log_params({key: without_credentials(value) for key, value in told.items()})
+    return run
 
 
 def _compare(config: Config, folder: Path) -> None:

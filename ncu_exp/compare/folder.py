@@ -16,7 +16,7 @@ _FRAMES = ("systems", "summary", "differences", "sensitivity", "items")
 
 
 def write_comparison(comparison: Comparison, folder: Path, *, title: str) -> None:
-    """Fill `folder`: `comparison.html`, `tables/*.{md,tex,csv}`, `figures/*.{png,svg}`.
+    """Fill `folder`: the page, `finding.md`, `tables/*.{md,tex,csv}`, `figures/*.{png,svg}`.
 
     The CSV files hold the numbers, the others what is read; `tables/items.parquet` a row per
     system and item.
@@ -33,9 +33,12 @@ def write_comparison(comparison: Comparison, folder: Path, *, title: str) -> Non
     for name in _FRAMES[:-1]:
         getattr(comparison, name).to_csv(tables / f"{name}.csv", index=False)
     comparison.items.to_parquet(tables / "items.parquet", index=False)
+    finding = sentences(comparison)
+    lines = [*(f"- {said}" for said in finding), *(f"- Note: {n}" for n in comparison.notes)]
+    _write(folder / "finding.md", "\n".join(lines) + "\n")
     page = render_comparison(
         title=title,
-        sentences=sentences(comparison),
+        sentences=finding,
         notes=comparison.notes,
         facts=_facts(comparison),
         tables=list(texts.values()),

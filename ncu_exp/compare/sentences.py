@@ -29,6 +29,15 @@ class _Claim:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What stands behind a sentence: the systems' values in words, and how it was tested."""
+
+    values: Mapping[str, str]
+    family: int  # tests
+    power: float
+
+
 _CLAIMS = (
     _Claim(
         "oracle/ncu",
@@ -85,8 +94,9 @@ def _of_pairs(pairs: pd.DataFrame, claim: _Claim, comparison: Comparison) -> Ite
     """The largest differences that are sure, then equivalences, then what cannot be said."""
     size = pairs["difference"].abs().fillna(0)
     order = pairs.assign(size=size).sort_values("size", ascending=False, kind="stable")
-    values = _values(comparison, claim.measure)
-    family = comparison.differences.query("corpus == @POOLED")["p"].count()
+    family = int(comparison.differences.query("corpus == @POOLED")["p"].count())
+    power = comparison.settings.power
+    evidence = _Evidence(_values(comparison, claim.measure), family, power)
     for verdicts, tell in (
         (("higher", "lower"), _different),
         (("equivalent", "tie"), _alike),
@@ -94,25 +104,24 @@ def _of_pairs(pairs: pd.DataFrame, claim: _Claim, comparison: Comparison) -> Ite
     ):
         found = order[order["verdict"].isin(verdicts)].to_dict("records")
         for row in found[:_PAIRS]:
-            yield tell(row, claim, values, int(family))
+            yield tell(row, claim, evidence)
         if len(found) > _PAIRS:
             more, what = len(found) - _PAIRS, " or ".join(v.replace("_", " ") for v in verdicts)
             yield f"In {claim.name}, {more:,} more pairs are {what}: see the table of differences."
 
 
-def _different(
-    row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], family: int
-) -> str:
+def _different(row: Mapping[Any, Any], claim: _Claim, evidence: _Evidence) -> str:
     a, b = (row["a"], row["b"]) if row["verdict"] == "higher" else (row["b"], row["a"])
+    values = evidence.values
     return (
         f"{a} {claim.more} {b}{claim.where}: {claim.name} {values[a]} against {values[b]}, a "
         f"difference of {difference(_turned(row, a))} over {row['n']:,} items (p "
-        f"{_p(row['p_holm'])} after Holm's correction for {family:,} tests)."
+        f"{_p(row['p_holm'])} after Holm's correction for {evidence.family:,} tests)."
     )
 
 
-def _alike(row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], family: int) -> str:
-    a, b = row["a"], row["b"]
+def _alike(row: Mapping[Any, Any], claim: _Claim, evidence: _Evidence) -> str:
+    a, b, values = row["a"], row["b"], evidence.values
     pair = f"{a} and {b}"
     if row["verdict"] == "tie":
         return (
@@ -127,13 +136,14 @@ def _alike(row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], fam
     )
 
 
-def _unsaid(row: Mapping[Any, Any], claim: _Claim, values: Mapping[str, str], family: int) -> str:
-    a, b = row["a"], row["b"]
+def _unsaid(row: Mapping[Any, Any], claim: _Claim, evidence: _Evidence) -> str:
+    a, b, values = row["a"], row["b"], evidence.values
     if row["verdict"] == "not_comparable":
         return f"{a} and {b} cannot be compared in {claim.name}: their numbers are of other kinds."
     least = row["detectable"]
     hint = (
-        f" So many items would show a difference of {_amount(least, claim.measure)} or more."
+        f" With this many items a difference of {_amount(least, claim.measure)} or more would be "
+        f"found with {evidence.power:.0%} power."
         if math.isfinite(least)
         else ""
     )

@@ -23,6 +23,8 @@ def test_the_jobs_of_a_sweep_are_children_of_its_run(sweep: Done) -> None:
     parent = parent_of(sweep)
     assert parent.info.status == "FINISHED"
     assert parent.data.tags["sweep"] == sweep.runs[0].data.tags["sweep"]
+    assert parent.data.params == {"condition": "zero, oracle", "precision": "fp32, bf16"}
+    assert parent.data.metrics == {"sweep/jobs": 4, "sweep/jobs_failed": 0}
     assert parent.data.tags["axes"] == '["condition", "precision"]'
     assert {r.data.tags["mlflow.parentRunId"] for r in sweep.runs} == {parent.info.run_id}
 
@@ -30,7 +32,7 @@ def test_the_jobs_of_a_sweep_are_children_of_its_run(sweep: Done) -> None:
 def test_the_sweep_s_run_holds_the_comparison(sweep: Done) -> None:
     parent = parent_of(sweep)
     found = {a.path for a in sweep.client.list_artifacts(parent.info.run_id)}
-    assert found == {"comparison.html", "figures", "tables"}
+    assert found == {"comparison.html", "finding.md", "figures", "tables"}
     described = parent.data.tags["mlflow.note.content"]
     assert "tiny · fp32" in described
     assert "tiny · bf16" in described
