@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,20 @@ class Metric:
     def is_bounded(self) -> bool:
         """Whether the number is known within bounds only."""
         return not math.isnan(self.lower)
+
+
+def metric_of(row: Mapping[Any, Any]) -> Metric:
+    """A row of a comparison's summary (measure, value, lo, hi, lower, upper, n, n_total)."""
+    return Metric(
+        name=str(row["measure"]),
+        value=float(row["value"]),
+        lo=float(row["lo"]),
+        hi=float(row["hi"]),
+        n=int(row["n"]),
+        n_total=int(row["n_total"]),
+        lower=float(row["lower"]),
+        upper=float(row["upper"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,11 @@ def compare(
         differences=judge(differences, estimators, confidence=metrics.confidence),
         sensitivity=sensitivity_of(items, own[systems[0].label]),
         items=items,
-        notes=(*_repeated(systems), *notes),
+        notes=(*_repeated(systems), *_own_metrics(own), *notes),
         compared=tuple(systems),
         blocks=tuple(blocks),
         settings=settings,
-        metrics=metrics,
+        metrics=own[systems[0].label],
     )
 
 
@@ -111,6 +111,15 @@ def _noise_nats(system: System) -> float:
 
 def _is_asked_with(key: str, across: Sequence[str]) -> bool:
     return any(place == key or place.startswith(f"{key}.") for place in across)
+
+
+def _own_metrics(own: Mapping[str, MetricsConfig]) -> list[str]:
+    """Of systems that are compared under their own tau and epsilon."""
+    asked = {(m.tau, m.epsilon) for m in own.values()}
+    if len(asked) == 1:
+        return []
+    told = "; ".join(f"{s}: tau {m.tau:g}, epsilon {m.epsilon:g}" for s, m in own.items())
+    return [f"Each system has its own settings of the metrics. {told}."]
 
 
 def _repeated(systems: Sequence[System]) -> list[str]:

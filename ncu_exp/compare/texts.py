@@ -10,7 +10,7 @@ from ncu_exp.compare.matrices import POOLED
 from ncu_exp.compare.names import label
 from ncu_exp.compare.paper import MEASURES, metrics_of, published
 from ncu_exp.explorer import PageTable
-from ncu_exp.stats import Metric
+from ncu_exp.stats import Metric, metric_of
 from ncu_exp.wording import decimal, has_number, interval, is_share, percent, told
 
 if TYPE_CHECKING:
@@ -36,19 +36,7 @@ def tables_of(comparison: Comparison) -> dict[str, PageTable]:
 
 def metrics_by_name(rows: pd.DataFrame) -> dict[str, Metric]:
     """The rows of a summary as metrics, by measure."""
-    return {
-        str(row["measure"]): Metric(
-            str(row["measure"]),
-            row["value"],
-            row["lo"],
-            row["hi"],
-            row["n"],
-            row["n_total"],
-            lower=row["lower"],
-            upper=row["upper"],
-        )
-        for row in rows.to_dict("records")
-    }
+    return {str(row["measure"]): metric_of(row) for row in rows.to_dict("records")}
 
 
 def _table_1(comparison: Comparison) -> PageTable:
@@ -64,8 +52,10 @@ def _table_1(comparison: Comparison) -> PageTable:
         if paper is not None:
             rows.append((f"paper: {paper.label}", *_cells(metrics_of(paper), measures)))
     n = int(comparison.summary.query("corpus == @POOLED")["n"].max())
+    corpora = list(dict.fromkeys(block.corpus for block in comparison.blocks))
+    where = f"of {corpora[0]}" if len(corpora) == 1 else f"of {len(corpora)} corpora together"
     note = (
-        f"Over all corpora, up to {n:,} items; brackets: {comparison.metrics.confidence:.0%} "
+        f"Over up to {n:,} items {where}; brackets: {comparison.metrics.confidence:.0%} "
         "intervals of a bootstrap that draws the same items for every system. Accuracy and prior "
         f"dominance: share of answers with a probability above {comparison.metrics.tau:g} per "
         "token. Latency: seconds of one request with the gold context (median), measured one at a "

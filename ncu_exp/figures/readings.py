@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.figures.style import NOT_COMPARABLE, counted, short_labels
-from ncu_exp.stats import Metric
+from ncu_exp.stats import Metric, metric_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def comparison(
 ) -> Comparison:
     """The frames `systems` and `summary`, read."""
     metrics = {
-        (row["system"], row["corpus"], row["measure"]): _metric(row)
+        (row["system"], row["corpus"], row["measure"]): metric_of(row)
         for row in summary.to_dict("records")
     }
     corpora = tuple(c for c in summary["corpus"].unique() if c != POOLED)
@@ -152,19 +152,6 @@ def _range(counts: set[int]) -> str:
 
 def _is_told(metric: Metric) -> bool:
     return metric.is_bounded or not math.isnan(metric.value)
-
-
-def _metric(row: Mapping[Any, Any]) -> Metric:
-    return Metric(
-        name=str(row["measure"]),
-        value=float(row["value"]),
-        lo=float(row["lo"]),
-        hi=float(row["hi"]),
-        n=int(row["n"]),
-        n_total=int(row["n_total"]),
-        lower=float(row["lower"]),
-        upper=float(row["upper"]),
-    )
 
 
 def _systems(frame: pd.DataFrame) -> tuple[System, ...]:

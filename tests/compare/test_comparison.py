@@ -254,6 +254,17 @@ def test_numbers_of_other_kinds_are_not_tested() -> None:
     assert found.differences["p"].isna().all()
 
 
+def test_each_system_keeps_its_own_tau_where_that_is_what_varies() -> None:
+    made = run(N)
+    strict = asked("a", made, "metrics.tau=0.5")
+    alone = compared(strict)
+    assert alone.metrics.tau == 0.5
+    both = compared(strict, asked("b", made), across=["metrics.tau"])
+    rates = [row(both.summary, system=s, corpus="sample", measure="oracle/accuracy") for s in "ab"]
+    assert rates[0]["value"] < rates[1]["value"]
+    assert "a: tau 0.5, epsilon 1e-05; b: tau 0.05" in " ".join(both.notes)
+
+
 def test_the_order_of_runs_changes_no_number(two: Comparison) -> None:
     made = run(N)
     turned = compared(asked("b", noisy(made, 1)), asked("a", made))
