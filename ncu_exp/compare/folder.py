@@ -18,7 +18,7 @@ _FRAMES = ("systems", "summary", "differences", "sensitivity", "items")
 def write_comparison(comparison: Comparison, folder: Path, *, title: str) -> None:
     """Fill `folder`: the page, `finding.md`, `tables/*.{md,tex,csv}`, `figures/*.{png,svg}`.
 
-    The CSV files hold the numbers, the others what is read; `tables/items.parquet` a row per
+    The CSV files hold the numbers, the others what is read; `compared_items.parquet` a row per
     system and item.
     """
     from ncu_exp.explorer import render_comparison
@@ -32,7 +32,7 @@ def write_comparison(comparison: Comparison, folder: Path, *, title: str) -> Non
         _write(tables / f"{name}.tex", to_latex(table))
     for name in _FRAMES[:-1]:
         getattr(comparison, name).to_csv(tables / f"{name}.csv", index=False)
-    comparison.items.to_parquet(tables / "items.parquet", index=False)
+    comparison.items.to_parquet(tables / "compared_items.parquet", index=False)
     finding = sentences(comparison)
     lines = [*(f"- {said}" for said in finding), *(f"- Note: {n}" for n in comparison.notes)]
     _write(folder / "finding.md", "\n".join(lines) + "\n")

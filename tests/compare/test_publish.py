@@ -22,7 +22,7 @@ FILES = {
     *(f"tables/table1.{suffix}" for suffix in ("md", "tex")),
     *(f"tables/differences.{suffix}" for suffix in ("md", "tex", "csv")),
     *(f"tables/sensitivity.{suffix}" for suffix in ("md", "tex", "csv")),
-    *("tables/summary.csv", "tables/systems.csv", "tables/items.parquet"),
+    *("tables/summary.csv", "tables/systems.csv", "tables/compared_items.parquet"),
     *(f"figures/{name}.{suffix}" for name in ("scaling", "heat_map") for suffix in ("png", "svg")),
 }
 
