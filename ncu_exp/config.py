@@ -341,6 +341,17 @@ def from_dictconfig(cfg: DictConfig) -> Config:
     return config
 
 
+def from_composed(cfg: DictConfig) -> Config:
+    """The same of a composition that still has Hydra's own node, to which its values may refer."""
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import open_dict
+
+    HydraConfig.instance().set_config(cfg)
+    with open_dict(cfg):
+        del cfg["hydra"]
+    return from_dictconfig(cfg)
+
+
 def check_values(config: Config) -> None:
     """Refuse values out of range, naming the key."""
     m, s, api, compare = config.metrics, config.score, config.api, config.compare

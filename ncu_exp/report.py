@@ -25,7 +25,7 @@ from ncu_exp.records import (
     sha256_text,
 )
 from ncu_exp.stats import Metric
-from ncu_exp.wording import has_number, interval, percent, told
+from ncu_exp.wording import has_number, in_percent, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,8 +178,8 @@ def _headline(metrics: Mapping[str, Metric], *, settings: MetricsConfig) -> list
             continue
         ncu, hurt = metrics[f"{condition}/ncu"], metrics[f"{condition}/negative_transfer_rate"]
         said.append(
-            f"{name} removed on average {_percent(ncu)} of the model's uncertainty about the "
-            f"answer, over {_of(ncu)} items; it made the answer less likely for {_percent(hurt)} "
+            f"{name} removed on average {in_percent(ncu)} of the model's uncertainty about the "
+            f"answer, over {_of(ncu)} items; it made the answer less likely for {in_percent(hurt)} "
             "of them."
         )
         break
@@ -187,14 +187,14 @@ def _headline(metrics: Mapping[str, Metric], *, settings: MetricsConfig) -> list
         recited = metrics["adversarial/prior_dominance"]
         said.append(
             "Shown a context with a fabricated answer, the model still gave the true answer a "
-            f"probability above {settings.tau:g} for {_percent(recited)} of items "
+            f"probability above {settings.tau:g} for {in_percent(recited)} of items "
             f"(n = {_of(recited)})."
         )
     if not said and _exists(metrics, "zero/accuracy"):
         known = metrics["zero/accuracy"]
         said.append(
             f"Without a context the model gave the answer a probability above {settings.tau:g} "
-            f"for {_percent(known)} of items (n = {_of(known)})."
+            f"for {in_percent(known)} of items (n = {_of(known)})."
         )
     return said or ["No item was scored: the reasons are listed below."]
 
@@ -240,12 +240,6 @@ def _missing(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
 
 def _exists(metrics: Mapping[str, Metric], name: str) -> bool:
     return name in metrics and has_number(metrics[name])
-
-
-def _percent(metric: Metric) -> str:
-    """A number between 0 and 1 in percent, whatever its measure is told in elsewhere."""
-    ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
-    return "…".join(map(percent, ends)) + "%" + interval(metric.lo, metric.hi, percent)
 
 
 def _is_of_condition(metric: Metric) -> bool:

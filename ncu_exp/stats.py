@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
+POOLED = "pooled"  # the corpus of a number that is of all corpora together
 _BATCH_ELEMENTS = 2**20  # resampled values held at once: 8 MB of indices, 8 MB per sample
 
 

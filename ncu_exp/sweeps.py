@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import logging
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -12,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 
-from ncu_exp.config import EngineName, Preflight, from_dictconfig
+from ncu_exp.config import EngineName, Preflight, from_composed
 from ncu_exp.errors import UserError
 from ncu_exp.outcomes import read_outcomes, sweep_id
 from ncu_exp.provenance import without_credentials
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from ncu_exp.outcomes import Outcome
     from ncu_exp.tracking import Run
 
-log = logging.getLogger(__name__)
-
 _ASKS_ANOTHER = ("model", "estimator", "experiment")  # groups whose options ask another model
 _EVERYTHING = ("prompt", "perturb", "dataset", "score", "metrics")  # that an experiment may set
 
@@ -38,8 +34,7 @@ class Frame(Callback):
     """Before the first job and after the last; the exit code says whether one failed."""
 
     def __init__(self) -> None:
-        self._run: Run | None = None
-        self._config: Config | None = None
+        self._open: tuple[Run, Config] | None = None  # the sweep's run, its first job
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Ask each endpoint what it can do before anything is spent, and open the sweep's run."""
@@ -48,45 +43,39 @@ class Frame(Callback):
         first = next(_jobs(config, [_first_of_each(config)]), None)
         if first is None or first.preflight is Preflight.only:
             return
-        self._config = first
         try:
-            self._run = _open_run(config, first)
+            self._open = _open_run(config, first), first
         except UserError as error:
             _say(f"The sweep has no run of its own. {error}")
             return
         atexit.register(self._interrupted)
 
     def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
-        _exit_by(_tell_failed(Path(config.hydra.run.dir)))
+        _end(read_outcomes(Path(config.hydra.run.dir)))
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Compare the jobs, end the sweep's run, name the jobs that failed."""
         folder = Path(config.hydra.sweep.dir)
         outcomes = read_outcomes(folder)
-        failed = [o for o in outcomes if o.error]
-        if self._run is not None and self._config is not None:
+        if self._open is not None:
+            run, first = self._open
+            failed = sum(bool(o.error) for o in outcomes)
             try:
-                if self._config.compare.after_sweep and len(outcomes) > len(failed):
-                    _compare(self._config, folder)
+                if first.compare.after_sweep and len(outcomes) > failed:
+                    _compare(first, folder)
             finally:
-                counts = {"sweep/jobs": len(outcomes), "sweep/jobs_failed": len(failed)}
-                self._run.log_metrics(counts)
-                self._end_run(f"{len(failed)} of {len(outcomes)} jobs failed" if failed else "")
-        _exit_by(_tell_failed(folder))
-
-    def _end_run(self, error: str) -> None:
-        if self._run is None:
-            return
-        if error:
-            self._run.fail(error)
-        else:
-            self._run.finish()
-        self._run = None
+                self._open = None
+                run.log_metrics({"sweep/jobs": len(outcomes), "sweep/jobs_failed": failed})
+                if failed:
+                    run.fail(f"{failed} of {len(outcomes)} jobs failed")
+                else:
+                    run.finish()
+        _end(outcomes)
 
     def _interrupted(self) -> None:
         """The process ends, and the sweep did not."""
-        if self._run is not None:
-            self._run.fail("interrupted", status="KILLED")
+        if self._open is not None:
+            self._open[0].fail("interrupted", status="KILLED")
 
 
 def _open_run(config: DictConfig, first: Config) -> Run:
@@ -138,16 +127,12 @@ def _ask_ahead(config: DictConfig) -> Iterator[str]:
 def _jobs(config: DictConfig, overrides: list[list[str]]) -> Iterator[Config]:
     """The configurations of jobs of the sweep; one that cannot be composed says so in its job."""
     from hydra.errors import HydraException
-    from omegaconf import open_dict
     from omegaconf.errors import OmegaConfBaseException
 
     for of_job in overrides:
         try:
             cfg = GlobalHydra.instance().config_loader().load_sweep_config(config, of_job)
-            HydraConfig.instance().set_config(cfg)  # values may refer to it; a job sets its own
-            with open_dict(cfg):
-                del cfg["hydra"]
-            yield from_dictconfig(cfg)
+            yield from_composed(cfg)
         except (HydraException, OmegaConfBaseException, UserError):
             continue
 
@@ -199,20 +184,16 @@ def _overrides(config: DictConfig) -> Iterator[tuple[str, list[str]]]:
             yield key, [override.input_line or ""]
 
 
-def _tell_failed(folder: Path) -> list[Outcome]:
-    outcomes = read_outcomes(folder)
+def _end(outcomes: list[Outcome]) -> None:
+    """Name the jobs that failed; the exit code says whether one did."""
     failed = [o for o in outcomes if o.error]
-    if failed:
-        _say(f"\n{len(failed)} of {len(outcomes)} jobs failed:")
+    if not failed:
+        return
+    _say(f"\n{len(failed)} of {len(outcomes)} jobs failed:")
     for outcome in failed:
         what = " ".join(outcome.overrides) or "defaults"
         _say(f"  job {outcome.job_num} ({what}): {outcome.error}")
-    return failed
-
-
-def _exit_by(failed: list[Outcome]) -> None:
-    if failed:
-        sys.exit(1)
+    sys.exit(1)
 
 
 def _say(line: str) -> None:

@@ -40,7 +40,15 @@ def told(metric: Metric) -> str:
     """
     if not has_number(metric):
         return ""
-    number, unit = (percent, "%") if is_share(metric.name) else (decimal, "")
+    return in_percent(metric) if is_share(metric.name) else _in_words(metric, decimal)
+
+
+def in_percent(metric: Metric) -> str:
+    """The same in percent, whatever the metric is told in elsewhere."""
+    return _in_words(metric, percent, "%")
+
+
+def _in_words(metric: Metric, number: Callable[[float], str], unit: str = "") -> str:
     ends = (metric.lower, metric.upper) if metric.is_bounded else (metric.value,)
     return "…".join(map(number, ends)) + unit + interval(metric.lo, metric.hi, number)
 

@@ -76,21 +76,16 @@ def parse(arguments: Sequence[str]) -> Asked:
 def compose_config(overrides: Sequence[str]) -> Config:
     """The configuration under overrides, as the main command composes it."""
     from hydra import compose, initialize_config_dir
-    from hydra.core.hydra_config import HydraConfig
     from hydra.errors import HydraException
-    from omegaconf import open_dict
     from omegaconf.errors import OmegaConfBaseException
 
-    from ncu_exp.config import conf_dir, from_dictconfig, register
+    from ncu_exp.config import conf_dir, from_composed, register
 
     register()
     try:
         with initialize_config_dir(str(conf_dir()), version_base="1.3"):
             cfg = compose("config", overrides=list(overrides), return_hydra_config=True)
-            HydraConfig.instance().set_config(cfg)  # values refer to it
-            with open_dict(cfg):
-                del cfg["hydra"]
-            return from_dictconfig(cfg)
+            return from_composed(cfg)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(str(error).split("\n")[0]) from None
 

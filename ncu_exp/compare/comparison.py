@@ -11,12 +11,12 @@ from ncu_exp.compare.alignment import Block, align
 from ncu_exp.compare.differences import differences_of, judge
 from ncu_exp.compare.items import items_frame
 from ncu_exp.compare.loading import AskedRun
-from ncu_exp.compare.matrices import POOLED, matrices_of, pooled
+from ncu_exp.compare.matrices import matrices_of, pooled
 from ncu_exp.compare.sensitivity import sensitivity_of
 from ncu_exp.compare.summary import Resamples, draw, latencies, summarise, summary_frame
-from ncu_exp.compare.systems import System, find_systems, systems_frame
+from ncu_exp.compare.systems import System, find_systems, is_below, systems_frame
 from ncu_exp.config import CompareConfig, MetricsConfig
-from ncu_exp.stats import Resampling
+from ncu_exp.stats import POOLED, Resampling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +46,11 @@ class Comparison:
     settings: CompareConfig
     metrics: MetricsConfig
 
+    @property
+    def corpora(self) -> list[str]:
+        """In the order of their first runs."""
+        return list(dict.fromkeys(block.corpus for block in self.blocks))
+
 
 def compare(
     runs: Sequence[AskedRun],
@@ -61,7 +66,7 @@ def compare(
     """
     runs = [_with_metrics(run, recomputed or {}) for run in runs]
     systems = find_systems(runs, across=settings.across)
-    anew = any(_is_asked_with(key, settings.across) for key in ("perturb", "dataset.context"))
+    anew = any(is_below(key, ("perturb", "dataset.context")) for key in settings.across)
     blocks, notes = align(systems, contexts_may_differ=anew)
     own = {system.label: _metrics_of(system, metrics) for system in systems}
     noise = {system.label: _noise_nats(system) for system in systems}
@@ -107,10 +112,6 @@ def _metrics_of(system: System, metrics: MetricsConfig) -> MetricsConfig:
 def _noise_nats(system: System) -> float:
     seen = [run.run.metrics[_NOISE] for run in system.runs if _NOISE in run.run.metrics]
     return max(seen, default=NOISE_NATS.get(system.precision, 0.0))
-
-
-def _is_asked_with(key: str, across: Sequence[str]) -> bool:
-    return any(place == key or place.startswith(f"{key}.") for place in across)
 
 
 def _own_metrics(own: Mapping[str, MetricsConfig]) -> list[str]:

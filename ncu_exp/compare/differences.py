@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ncu_exp.compare.matrices import Matrix
 from ncu_exp.inference import (
@@ -58,6 +58,8 @@ def differences_of(
     What the whole family decides, Holm's p and the verdict, is left to `judge`. Of bounded values
     p and p_equivalence are those of the ends that speak against them most.
     """
+    import numpy as np
+
     nats = matrix.name.rpartition("/")[2] in IN_NATS
     margin = settings.margin_nats if nats else settings.margin
     rows: list[dict[str, object]] = []
@@ -67,8 +69,13 @@ def differences_of(
         high = low
         if not exact.all():
             high = _at(matrix, drawn, resamples, a=a, ends=("upper", "lower"), margin=margin)
-        rows += _rows(matrix, a, low, high, exact=exact, resamples=resamples, settings=settings)
-    return [{**row, "margin": margin} for row in rows]
+        shared = {"corpus": matrix.corpus, "measure": matrix.name, "margin": margin}
+        found = _columns(matrix, a, low, high, exact=exact, resamples=resamples, settings=settings)
+        rows += [
+            {**shared, "test": _test_of(matrix), **{key: of[i] for key, of in found.items()}}
+            for i in np.flatnonzero(found["n"]).tolist()
+        ]
+    return rows
 
 
 def judge(
@@ -110,7 +117,7 @@ def judge(
     return frame
 
 
-def _rows(
+def _columns(
     matrix: Matrix,
     a: int,
     low: _Found,
@@ -119,19 +126,21 @@ def _rows(
     exact: NDArray[np.bool_],
     resamples: Resamples,
     settings: CompareConfig,
-) -> list[dict[str, object]]:
+) -> dict[str, Sequence[Any] | NDArray[Any]]:
+    """Of system a and each later one, what a row tells of the pair, by column."""
     import numpy as np
 
-    confidence = resamples.plan.confidence
-    n = (matrix.mask[a] & matrix.mask[a + 1 :]).sum(axis=1)
+    confidence, later = resamples.plan.confidence, matrix.systems[a + 1 :]
     p = np.where(low.difference > 0, low.p, np.where(high.difference < 0, high.p, 1.0))
-    columns = {
+    return {
+        "a": [matrix.systems[a]] * len(later),
+        "b": later,
         "difference": np.where(exact, low.difference, np.nan),
         "lo": percentile_interval(low.draws, confidence)[0],
         "hi": percentile_interval(high.draws, confidence)[1],
         "lower": np.where(exact, np.nan, low.difference),
         "upper": np.where(exact, np.nan, high.difference),
-        "n": n,
+        "n": (matrix.mask[a] & matrix.mask[a + 1 :]).sum(axis=1),
         "p": np.where(exact, low.p, p),
         "p_equivalence": np.maximum(low.p_equivalence, high.p_equivalence),
         "noise_floor": np.maximum(matrix.noise[a], matrix.noise[a + 1 :]),
@@ -139,16 +148,6 @@ def _rows(
             np.maximum(low.se, high.se), confidence=confidence, power=settings.power
         ),
     }
-    named = {"corpus": matrix.corpus, "measure": matrix.name, "a": matrix.systems[a]}
-    return [
-        {
-            **named,
-            "b": matrix.systems[a + 1 + i],
-            "test": _test_of(matrix),
-            **{key: values[i] for key, values in columns.items()},
-        }
-        for i in np.flatnonzero(n)
-    ]
 
 
 def _at(

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_exp.compare.comparison import Comparison
 from ncu_exp.compare.details import details_of
 from ncu_exp.compare.names import FIGURES
 from ncu_exp.compare.render import to_latex, to_markdown
-from ncu_exp.compare.sentences import sentences
-from ncu_exp.compare.texts import tables_of
+
+if TYPE_CHECKING:
+    from ncu_exp.explorer import PageTable
 
 PAGE = "comparison.html"
-_FRAMES = ("systems", "summary", "differences", "sensitivity", "items")
+_FRAMES = ("systems", "summary", "differences", "sensitivity")
 
 
-def write_comparison(comparison: Comparison, folder: Path, *, title: str) -> None:
+def write_comparison(
+    comparison: Comparison,
+    folder: Path,
+    *,
+    title: str,
+    finding: Sequence[str],
+    texts: Mapping[str, PageTable],
+) -> None:
     """Fill `folder`: the page, `finding.md`, `tables/*.{md,tex,csv}`, `figures/*.{png,svg}`.
 
-    The CSV files hold the numbers, the others what is read; `compared_items.parquet` a row per
-    system and item.
+    `finding` are the sentences, `texts` the tables that are read; the CSV files hold the numbers,
+    `compared_items.parquet` a row per system and item.
     """
     from ncu_exp.explorer import render_comparison
 
     tables, figures = folder / "tables", folder / "figures"
     for place in (tables, figures):
         place.mkdir(parents=True, exist_ok=True)
-    texts = tables_of(comparison)
     for name, table in texts.items():
         _write(tables / f"{name}.md", to_markdown(table))
         _write(tables / f"{name}.tex", to_latex(table))
-    for name in _FRAMES[:-1]:
+    for name in _FRAMES:
         getattr(comparison, name).to_csv(tables / f"{name}.csv", index=False)
     comparison.items.to_parquet(tables / "compared_items.parquet", index=False)
-    finding = sentences(comparison)
     lines = [*(f"- {said}" for said in finding), *(f"- Note: {n}" for n in comparison.notes)]
     _write(folder / "finding.md", "\n".join(lines) + "\n")
     page = render_comparison(
@@ -77,7 +85,7 @@ def _facts(comparison: Comparison) -> dict[str, str]:
     return {
         "Systems": f"{len(comparison.compared)}, from {runs} runs",
         "Items": f"up to {comparison.summary['n'].max():,} for each system",
-        "Corpora": ", ".join(dict.fromkeys(block.corpus for block in comparison.blocks)),
+        "Corpora": ", ".join(comparison.corpora),
         "Intervals": f"{metrics.confidence:.0%}, {metrics.resamples:,} resamples of the items, "
         f"seed {metrics.seed}, the same for every system",
     }

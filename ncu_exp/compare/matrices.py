@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ncu_exp.compare.alignment import Block
 from ncu_exp.measures import Ends, Measure, Statistic, measured
+from ncu_exp.stats import POOLED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from ncu_exp.config import MetricsConfig
 
     Floats = NDArray[np.float64]
-
-POOLED = "pooled"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Matrix:
     n_total: NDArray[np.int64]
     noise: Floats
 
-    @property
+    @cached_property
     def is_exact(self) -> NDArray[np.bool_]:
         """Which systems' values are all known (systems,)."""
         known = (self.values.lower == self.values.upper).all(axis=1)

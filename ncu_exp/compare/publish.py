@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_exp import tracking
-from ncu_exp.compare.comparison import Comparison, compare
+from ncu_exp.compare.comparison import compare
 from ncu_exp.compare.folder import PAGE, write_comparison
 from ncu_exp.compare.loading import load_run
 from ncu_exp.compare.render import to_markdown
@@ -20,12 +19,10 @@ from ncu_exp.errors import UserError
 
 if TYPE_CHECKING:
     from ncu_exp.config import Config
-    from ncu_exp.tracking import FoundRuns, PastRun, Run
-
-log = logging.getLogger(__name__)
+    from ncu_exp.tracking import FoundRuns, PastRun
 
 AXES = "axes"  # tag of a sweep's run: the keys that it sweeps, as a JSON list
-COMPARISON = "comparison"  # the artifact folder, and the kind of a run that holds nothing else
+COMPARISON = "comparison"  # the kind of a run that holds nothing else
 
 
 def compare_found(
@@ -44,32 +41,29 @@ def compare_found(
     finished = [run for run in found.runs if run.is_finished]
     if not finished:
         raise UserError("None of these runs is finished.")
-    parent = _sweep_tags(found, config)
-    across = [*config.compare.across, *json.loads(parent.get(AXES, "[]"))]
-    settings = dataclasses.replace(config.compare, across=across)
+    swept = json.loads(found.sweep.tags.get(AXES, "[]")) if found.sweep is not None else []
+    settings = dataclasses.replace(config.compare, across=[*config.compare.across, *swept])
     comparison = compare(
         [load_run(run, config.tracking) for run in finished],
         settings=settings,
         metrics=config.metrics,
         recomputed=recomputed,
     )
-    left_out = _left_out(found.runs)
-    comparison = dataclasses.replace(comparison, notes=(*left_out, *comparison.notes))
-    write_comparison(comparison, folder, title=title)
-    run_id = _log(comparison, found, config, folder=folder, title=title)
+    notes = (*_left_out(found.runs), *comparison.notes)
+    comparison = dataclasses.replace(comparison, notes=notes)
+    finding, texts = sentences(comparison), tables_of(comparison)
+    write_comparison(comparison, folder, title=title, finding=finding, texts=texts)
+    description = [*finding, *(f"*{note}*" for note in notes)]
+    if "table1" in texts:
+        description.append(to_markdown(texts["table1"]))
+    description.append(f"More: the artifact `{PAGE}`.")
+    run_id = _log(found, config, folder=folder, title=title, description="\n\n".join(description))
     return [
-        *sentences(comparison),
-        *(f"Note: {note}" for note in comparison.notes),
+        *finding,
+        *(f"Note: {note}" for note in notes),
         f"The comparison is on run {run_id} in experiment {config.tracking.experiment!r}, and in",
         f"  {folder / PAGE}",
     ]
-
-
-def _sweep_tags(found: FoundRuns, config: Config) -> Mapping[str, str]:
-    if found.sweep_run_id is None:
-        return {}
-    runs = tracking.find_runs(config.tracking, run_ids=[found.sweep_run_id]).runs
-    return runs[0].tags
 
 
 def _left_out(runs: Sequence[PastRun]) -> list[str]:
@@ -77,22 +71,16 @@ def _left_out(runs: Sequence[PastRun]) -> list[str]:
     return [f"{run.name} is {run.status}, and not compared." for run in others]
 
 
-def _log(
-    comparison: Comparison, found: FoundRuns, config: Config, *, folder: Path, title: str
-) -> str:
-    if found.sweep_run_id is not None:
-        run = tracking.reopen_run(config.tracking, found.sweep_run_id)
-        _log_to(run, comparison, folder)
-        return run.run_id
-    run = tracking.start_run(config.tracking, name=title, tags={"kind": COMPARISON}, params={})
-    run.set_tags({"compared_runs": ",".join(r.run_id for r in found.runs)})
-    _log_to(run, comparison, folder)
-    run.finish()
-    return run.run_id
-
-
-def _log_to(run: Run, comparison: Comparison, folder: Path) -> None:
+def _log(found: FoundRuns, config: Config, *, folder: Path, title: str, description: str) -> str:
+    """Upload the folder to the sweep's run, or to a new one; its id."""
+    if found.sweep is not None:
+        run = tracking.reopen_run(config.tracking, found.sweep.run_id)
+    else:
+        run_ids = ",".join(r.run_id for r in found.runs)
+        tags = {"kind": COMPARISON, "compared_runs": run_ids}
+        run = tracking.start_run(config.tracking, name=title, tags=tags, params={})
     run.log_folder(folder)
-    told = [*sentences(comparison), *(f"*{note}*" for note in comparison.notes)]
-    table = to_markdown(tables_of(comparison)["table1"]) if comparison.summary.size else ""
-    run.describe("\n\n".join([*told, table, f"More: the artifact `{PAGE}`."]))
+    run.describe(description)
+    if found.sweep is None:
+        run.finish()
+    return run.run_id

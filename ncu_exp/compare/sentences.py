@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_exp.compare.matrices import POOLED
 from ncu_exp.compare.texts import difference, metrics_by_name, probability
+from ncu_exp.stats import POOLED, metric_of
 from ncu_exp.wording import decimal, is_share, percent, told
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
     if len(comparison.compared) == 1:
         return tuple(_alone(comparison))
     found = comparison.differences
-    told = [claim for claim in _CLAIMS if claim.measure in set(found["measure"])]
-    told += [c for c in _INSTEAD if c.measure in set(found["measure"])][: 0 if told else 1]
+    tested = set(found["measure"])
+    told = [claim for claim in _CLAIMS if claim.measure in tested]
+    told = told or [claim for claim in _INSTEAD if claim.measure in tested][:1]
     said = [
         sentence
         for claim in told
@@ -156,13 +157,9 @@ def _unsaid(row: Mapping[Any, Any], claim: _Claim, evidence: _Evidence) -> str:
 
 def _values(comparison: Comparison, measure: str) -> dict[str, str]:
     """Each system's value without its interval, in words."""
-    found: dict[str, str] = {}
-    rows = comparison.summary[comparison.summary["corpus"] == POOLED]
-    for system, of_system in rows.groupby("system"):
-        metrics = metrics_by_name(of_system)
-        if measure in metrics:
-            found[str(system)] = told(metrics[measure]).partition(" ")[0]
-    return found
+    rows = comparison.summary
+    of_all = rows[(rows["corpus"] == POOLED) & (rows["measure"] == measure)].to_dict("records")
+    return {str(row["system"]): told(metric_of(row)).partition(" ")[0] for row in of_all}
 
 
 def _turned(row: Mapping[Any, Any], first: str) -> Mapping[Any, Any]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ncu_exp.compare.matrices import POOLED, Matrix
+from ncu_exp.compare.matrices import Matrix
 from ncu_exp.inference import bootstrap_ratios, percentile_interval, resampled_counts
 from ncu_exp.measures import Statistic
+from ncu_exp.stats import POOLED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,28 +56,23 @@ class Drawn:
 
 def draw(matrix: Matrix, resamples: Resamples) -> Drawn:
     """The measure of each system, over its items and over each resample of them."""
+    counts = resamples.of(matrix.corpus)
+    lower = _drawn(matrix, matrix.values.lower, matrix.totals.lower, counts=counts)
+    upper = lower
+    if not matrix.is_exact.all():
+        upper = _drawn(matrix, matrix.values.upper, matrix.totals.upper, counts=counts)
+    return Drawn(lower[0], upper[0], lower[1:], upper[1:])
+
+
+def _drawn(matrix: Matrix, values: Floats, totals: Floats, *, counts: Floats) -> Floats:
+    """Of all items, then of each resample of them: (1 + resamples, systems)."""
     import numpy as np
 
-    counts = resamples.of(matrix.corpus)
     if matrix.statistic is Statistic.median:
-        lower = _medians(matrix.values.lower, matrix, counts)
-        exact = bool(matrix.is_exact.all())
-        upper = lower if exact else _medians(matrix.values.upper, matrix, counts)
-        return Drawn(lower[0], upper[0], lower[1:], upper[1:])
-    whole = np.ones((1, counts.shape[1]))
-    ends: list[tuple[Floats, Floats]] = []
-    for values, totals in (
-        (matrix.values.lower, matrix.totals.lower),
-        (matrix.values.upper, matrix.totals.upper),
-    ):
-        if ends and matrix.is_exact.all():
-            ends.append(ends[0])
-            continue
-        above, below = matrix.per_cluster(values), matrix.per_cluster(totals)
-        value = bootstrap_ratios(above, below, counts=whole)[0]
-        ends.append((value, bootstrap_ratios(above, below, counts=counts)))
-    (value_lower, drawn_lower), (value_upper, drawn_upper) = ends
-    return Drawn(value_lower, value_upper, drawn_lower, drawn_upper)
+        return _medians(values, matrix, counts)
+    above, below = matrix.per_cluster(values), matrix.per_cluster(totals)
+    whole = bootstrap_ratios(above, below, counts=np.ones((1, counts.shape[1])))
+    return np.vstack([whole, bootstrap_ratios(above, below, counts=counts)])
 
 
 def summarise(matrix: Matrix, drawn: Drawn, *, confidence: float) -> list[dict[str, object]]:

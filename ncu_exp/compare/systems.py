@@ -99,7 +99,7 @@ def identity(run: AskedRun) -> dict[str, str]:
     found = {
         key: str(value)
         for key, value in _flat(run.config)
-        if not _is_below(key, _ASIDE) and value is not None
+        if not is_below(key, _ASIDE) and value is not None
     }
     return {**found, PRECISION: precision_of(run)}
 
@@ -148,7 +148,7 @@ def _refuse_other_questions(identities: Sequence[Mapping[str, str]], across: Seq
     others = {
         key: values
         for key, values in differing(identities).items()
-        if _is_below(key, _ASKED) and not _is_below(key, across)
+        if is_below(key, _ASKED) and not is_below(key, across)
     }
     if not others:
         return
@@ -188,7 +188,8 @@ def _flat(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
             yield f"{above}{key}", value
 
 
-def _is_below(key: str, places: Sequence[str]) -> bool:
+def is_below(key: str, places: Sequence[str]) -> bool:
+    """Whether a configuration key is one of `places`, or stands below one."""
     return any(key == place or key.startswith(f"{place}.") for place in places)
 
 

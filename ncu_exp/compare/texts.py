@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ncu_exp.compare.matrices import POOLED
 from ncu_exp.compare.names import label
 from ncu_exp.compare.paper import MEASURES, metrics_of, published
 from ncu_exp.explorer import PageTable
-from ncu_exp.stats import Metric, metric_of
+from ncu_exp.stats import POOLED, Metric, metric_of
 from ncu_exp.wording import decimal, has_number, interval, is_share, percent, told
 
 if TYPE_CHECKING:
@@ -25,10 +24,9 @@ SHOWN_DIFFERENCES = 300  # rows of the table that is read; the CSV file has all
 
 def tables_of(comparison: Comparison) -> dict[str, PageTable]:
     """Every table by file name (without suffix), the most read first."""
-    corpora = [c for c in comparison.summary["corpus"].unique() if c != POOLED]
     found = {"table1": _table_1(comparison)}
-    if len(corpora) > 1:
-        found["by_corpus"] = _by_corpus(comparison, corpora)
+    if len(comparison.corpora) > 1:
+        found["by_corpus"] = _by_corpus(comparison)
     found["differences"] = _differences(comparison)
     found["sensitivity"] = _sensitivity(comparison)
     return {name: table for name, table in found.items() if table.rows}
@@ -41,10 +39,10 @@ def metrics_by_name(rows: pd.DataFrame) -> dict[str, Metric]:
 
 def _table_1(comparison: Comparison) -> PageTable:
     """The paper's Table 1 for these systems, the paper's own row beneath each that it has."""
-    measures = [m for m in MEASURES if m in set(comparison.summary["measure"])]
+    measures = _measures(comparison)
     rows: list[tuple[str, ...]] = []
     for system in comparison.compared:
-        found = _of(comparison, system.label, POOLED) or _of(comparison, system.label, None)
+        found = _of(comparison, system.label, POOLED)
         if not found:
             continue
         rows.append((_marked(system.label, system.estimator), *_cells(found, measures)))
@@ -52,7 +50,7 @@ def _table_1(comparison: Comparison) -> PageTable:
         if paper is not None:
             rows.append((f"paper: {paper.label}", *_cells(metrics_of(paper), measures)))
     n = int(comparison.summary.query("corpus == @POOLED")["n"].max())
-    corpora = list(dict.fromkeys(block.corpus for block in comparison.blocks))
+    corpora = comparison.corpora
     where = f"of {corpora[0]}" if len(corpora) == 1 else f"of {len(corpora)} corpora together"
     note = (
         f"Over up to {n:,} items {where}; brackets: {comparison.metrics.confidence:.0%} "
@@ -71,11 +69,11 @@ def _table_1(comparison: Comparison) -> PageTable:
     )
 
 
-def _by_corpus(comparison: Comparison, corpora: Sequence[str]) -> PageTable:
-    measures = [m for m in MEASURES if m in set(comparison.summary["measure"])]
+def _by_corpus(comparison: Comparison) -> PageTable:
+    measures = _measures(comparison)
     rows = [
         (corpus, system.label, *_cells(found, measures))
-        for corpus in corpora
+        for corpus in comparison.corpora
         for system in comparison.compared
         if (found := _of(comparison, system.label, corpus))
     ]
@@ -85,7 +83,7 @@ def _by_corpus(comparison: Comparison, corpora: Sequence[str]) -> PageTable:
 
 def _differences(comparison: Comparison) -> PageTable:
     found = comparison.differences
-    if found["corpus"].nunique() == 2:  # a corpus that is its own pool
+    if len(comparison.corpora) == 1:  # it is its own pool
         found = found[found["corpus"] != POOLED]
     shown = _shown(found)
     rows = tuple(_difference(row) for row in shown.to_dict("records"))
@@ -169,15 +167,16 @@ def _ranked(row: Any) -> str:
     return f"{number} ({row['rank']:g})"
 
 
-def _of(comparison: Comparison, system: str, corpus: str | None) -> dict[str, Metric]:
-    """The measures of a system over a corpus; of its only one where None is asked."""
-    rows = comparison.summary[comparison.summary["system"] == system]
-    if corpus is None:
-        alone = [c for c in rows["corpus"].unique() if c != POOLED]
-        rows = rows[rows["corpus"] == (alone[0] if len(alone) == 1 else None)]
-    else:
-        rows = rows[rows["corpus"] == corpus]
-    return metrics_by_name(rows)
+def _measures(comparison: Comparison) -> list[str]:
+    """The columns of the paper's table that were measured."""
+    measured = set(comparison.summary["measure"])
+    return [measure for measure in MEASURES if measure in measured]
+
+
+def _of(comparison: Comparison, system: str, corpus: str) -> dict[str, Metric]:
+    """The measures of a system over a corpus."""
+    rows = comparison.summary
+    return metrics_by_name(rows[(rows["system"] == system) & (rows["corpus"] == corpus)])
 
 
 def _cells(metrics: Mapping[str, Metric], measures: Iterable[str]) -> list[str]:

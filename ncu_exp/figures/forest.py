@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.figures.marks import Mark, interval_across
-from ncu_exp.figures.readings import POOLED, Comparison, heading
+from ncu_exp.figures.readings import Comparison, heading
 from ncu_exp.figures.style import FAINT, INK, caption, empty, new_figure, plain, tell_beside
-from ncu_exp.stats import Metric
+from ncu_exp.stats import POOLED, Metric
 
 if TYPE_CHECKING:
     import pandas as pd

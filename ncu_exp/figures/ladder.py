@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_exp.figures.marks import Mark, interval_upright
 from ncu_exp.figures.readings import (
-    POOLED,
     Comparison,
     System,
     first_panels,
@@ -20,6 +19,7 @@ from ncu_exp.figures.readings import (
 )
 from ncu_exp.figures.style import COLOURS, FAINT, INK, caption, empty, new_figure, plain
 from ncu_exp.records import Condition
+from ncu_exp.stats import POOLED
 
 if TYPE_CHECKING:
     import pandas as pd

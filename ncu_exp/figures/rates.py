@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ncu_exp.figures.marks import Mark, interval_across
 from ncu_exp.figures.readings import (
-    POOLED,
     Comparison,
     corpus_label,
     heading,
@@ -19,6 +18,7 @@ from ncu_exp.figures.readings import (
 )
 from ncu_exp.figures.style import COLOURS, GRID, INK, caption, empty, new_figure, plain
 from ncu_exp.records import Condition
+from ncu_exp.stats import POOLED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

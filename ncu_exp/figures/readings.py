@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.figures.style import NOT_COMPARABLE, counted, short_labels
-from ncu_exp.stats import Metric, metric_of
+from ncu_exp.stats import POOLED, Metric, metric_of
+from ncu_exp.wording import has_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-POOLED = "pooled"
 MAX_SYSTEMS = 24  # more are no figure to be read; the tables have them all
 MAX_PANELS = 12
 _LABEL_CHARACTERS, _TITLE_CHARACTERS = 30, 82
@@ -49,7 +48,7 @@ class Comparison:
     def metric(self, system: System, measure: str, *, corpus: str = POOLED) -> Metric | None:
         """A metric that has a value or bounds; None where there is none."""
         found = self.metrics.get((system.name, corpus, measure))
-        return found if found is not None and _is_told(found) else None
+        return found if found is not None and has_number(found) else None
 
     def label_of(self, system: str) -> str:
         """The label of the system with this name."""
@@ -148,10 +147,6 @@ def interval_note(of: Comparison, metrics: Iterable[Metric | None]) -> str:
 def _range(counts: set[int]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def _is_told(metric: Metric) -> bool:
-    return metric.is_bounded or not math.isnan(metric.value)
 
 
 def _systems(frame: pd.DataFrame) -> tuple[System, ...]:

@@ -45,7 +45,7 @@ class FoundRuns:
     """The runs of jobs that were asked for, oldest first, and the sweep's own run if one was."""
 
     runs: tuple[PastRun, ...]
-    sweep_run_id: str | None = None
+    sweep: PastRun | None = None
 
 
 def find_runs(
@@ -78,7 +78,8 @@ def find_runs(
             what = f"no sweep {sweep!r}" if sweep else "no run"
             raise UserError(f"There is {what} in experiment {name!r}. {told}".strip())
         parent = find_sweep_run(client, known.experiment_id, sweep) if sweep else None
-    return FoundRuns(tuple(sorted(found, key=lambda run: run.started)), parent)
+    runs = tuple(sorted(found, key=lambda run: run.started))
+    return FoundRuns(runs, _past(parent) if parent else None)
 
 
 def artifact_folder(config: TrackingConfig, run: PastRun, path: str) -> Path:

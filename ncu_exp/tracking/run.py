@@ -117,7 +117,7 @@ def start_run(
         sweep = tags.get("sweep")
         parent = find_sweep_run(client, experiment_id, sweep) if sweep else None
         run = _create(client, experiment_id, name=name)
-        run.set_tags({**tags, "mlflow.parentRunId": parent})
+        run.set_tags({**tags, "mlflow.parentRunId": parent.info.run_id if parent else None})
         run.log_params(params)
     return run
 

@@ -15,6 +15,7 @@ from ncu_exp.provenance import without_credentials
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 SWEEP_RUN = {"kind": "sweep"}  # the tag that tells the run of a sweep from those of its jobs
 
@@ -68,11 +69,11 @@ def open_experiment(client: MlflowClient, config: TrackingConfig) -> str:
     return str(found.experiment_id)
 
 
-def find_sweep_run(client: MlflowClient, experiment_id: str, sweep: str) -> str | None:
-    """The id of the run that a sweep's jobs are children of; None where nobody made one."""
+def find_sweep_run(client: MlflowClient, experiment_id: str, sweep: str) -> Run | None:
+    """The run that a sweep's jobs are children of; None where nobody made one."""
     asked = f"tags.sweep = '{sweep}' and tags.kind = '{SWEEP_RUN['kind']}'"
     found = client.search_runs([experiment_id], asked, max_results=1)
-    return str(found[0].info.run_id) if found else None
+    return found[0] if found else None
 
 
 def ui_command(config: TrackingConfig) -> str:
