@@ -3,11 +3,12 @@
     python -m benchmarks.repeat [--repeats 3] [--docs FOLDER] [OVERRIDE ...]
 
 A sweep (default: `prompt=grounded,directive` of the default model and the bundled items) runs as
-users run it, `python -m ncu_exp -m`, with a cache that holds the default model's weights and no
-scores. Then the weights are taken away from that cache, so that a run that loads them fails, and
-the same command runs again, a few times. The items tables of all jobs have to be the same, byte for
-byte. What is left of the time is start-up, metrics with their bootstrap, figures and tracking. The
-comparison at a sweep's end is apart: it takes as long every time (compare.after_sweep=false).
+users run it, `python -m ncu_exp -m`, with a cache that holds the default model's weights, where no
+other model is named, and no scores. Then the weights are taken away from that cache, so that a run
+that loads them fails, and the same command runs again, a few times. The items tables of all jobs
+have to be the same, byte for byte. What is left of the time is start-up, metrics with their
+bootstrap, figures and tracking. The comparison at a sweep's end is apart: it takes as long every
+time (compare.after_sweep=false).
 
 Exit code 0: measured. 1: a run failed, or a table differs.
 """
@@ -53,8 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def measure(scratch: Path, overrides: Sequence[str], *, repeats: int) -> dict[str, Any]:
     """Seconds of the first time and of each repeat. Raises RuntimeError as the exit code says."""
     cache = scratch / "cache"
-    # Converts the packaged weights; asks what the sweep does not, so that it answers nothing of it.
-    _run(scratch / "weights", cache, ["prompt=plain", "dataset.limit=1", "condition=zero"])
+    if not any(each.startswith("model=") for each in overrides):
+        # Converts the packaged weights; asks what the sweep does not: it answers nothing of it.
+        _run(scratch / "weights", cache, ["prompt=plain", "dataset.limit=1", "condition=zero"])
     folder = scratch / "sweeps"
     first, tables = _run(folder, cache, ["-m", JOBS_ALONE, *overrides])
     for weights in cache.glob("models/*/*.safetensors"):

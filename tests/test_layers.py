@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ncu_exp"
 
 # A library, and the only rooms that know it.
 OWNERS = {
-    "hydra": {"cli", "config", "compare", "sweeps"},
-    "omegaconf": {"cli", "config", "compare", "sweeps"},
+    "hydra": {"cli", "config", "compare", "sweeps", "launchers"},
+    "omegaconf": {"cli", "config", "compare", "sweeps", "launchers"},
     "mlflow": {"tracking"},
     "torch": {"scoring"},
     "transformers": {"scoring"},
@@ -28,12 +28,15 @@ OWNERS = {
     "matplotlib": {"figures"},
     "plotly": {"explorer"},
     "scipy": {"stats", "inference"},
+    "submitit": {"launchers"},
+    "ray": {"launchers"},
+    "joblib": {"launchers"},
     "rich": {"terminal", "cli"},
 }
 
 GROUND = {
     "__init__", "errors", "records", "config", "contents", "network", "provenance", "stats",
-    "inference", "outcomes", "tracking", "wording",
+    "inference", "outcomes", "tracking", "wording", "disk", "salvage", "stopping",
 }  # fmt: skip
 # A room, and the rooms below it that it may import, the ground apart.
 ABOVE = {
@@ -59,9 +62,11 @@ ABOVE = {
         "data", "perturb", "prompt", "scoring", "metrics", "tables", "results", "asking",
         "description",
     },
+    "launchers": set(),
     "sweeps": {"experiment", "description", "scoring", "compare"},
     "cli": {"experiment", "description", "scoring", "terminal"},
     "store": set(),
+    "upload": set(),
     "__main__": {"cli"},
 }  # fmt: skip
 # On the ground, who may stand on whom.
@@ -69,7 +74,10 @@ BELOW = {
     "errors": set(),
     "records": set(),
     "config": {"errors", "records"},
-    "contents": set(),
+    "contents": {"disk", "errors", "salvage"},
+    "disk": {"errors"},
+    "salvage": set(),
+    "stopping": set(),
     "network": set(),
     "provenance": {"config"},
     "stats": set(),
@@ -122,6 +130,7 @@ def test_nothing_heavy_is_loaded_at_start_up() -> None:
     heavy = [
         "torch", "transformers", "mlflow", "pandas", "numpy", "spacy", "faker", "datasets",
         "matplotlib", "scipy", "pyarrow", "openai", "rich", "jinja2",
+        "submitit", "ray", "joblib",
     ]  # fmt: skip
     code = f"import sys, ncu_exp.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(

@@ -60,7 +60,7 @@ def replacements(model: Any) -> list[tuple[Any, layers.Forward]]:
 
 
 def _replacements(model: Any) -> Iterator[tuple[Any, layers.Forward]]:
-    within: set[Any] = set()  # what a replaced decoder layer does not call
+    within: set[Any] = set()  # what a replaced layer does not call, and itself
     last = getattr(model.config.get_text_config(), "num_hidden_layers", 0) - 1
     for layer in model.modules():
         if layer in within or any("forward" in vars(part) for part in layer.modules()):
@@ -70,10 +70,14 @@ def _replacements(model: Any) -> Iterator[tuple[Any, layers.Forward]]:
             within.update(layer.modules())
         else:
             forward = _part(layer)
-            if forward is None and layer is model.get_output_embeddings() and _is_linear(layer):
+            is_head = layer is model.get_output_embeddings()
+            if forward is None and _is_linear(layer) and (is_head or _is_slow(layer.weight.dtype)):
                 forward = layers.head(layer)
+            if forward is None and _is_slow_four_bit(layer):
+                forward = layers.four_bit(layer)
             if forward is None or not _is_equal(layer, forward):
                 continue
+            within.update(layer.modules())
         yield layer, forward
 
 
@@ -81,6 +85,21 @@ def _is_linear(layer: Any) -> bool:
     from torch import nn
 
     return type(layer) is nn.Linear  # a quantised one is a kind of it
+
+
+def _is_slow_four_bit(layer: Any) -> bool:
+    """Whether a layer multiplies by 4-bit weights in bfloat16 where that is slow."""
+    return (
+        type(layer).__name__ == "Linear4bit"
+        and layer.compute_dtype is not None
+        and _is_slow(layer.compute_dtype)
+    )
+
+
+def _is_slow(dtype: torch.dtype) -> bool:
+    import torch
+
+    return dtype == torch.bfloat16 and not layers.multiplies_bf16()
 
 
 def _part(layer: Any) -> layers.Forward | None:
@@ -121,11 +140,10 @@ def _decoder(layer: Any, *, last: int) -> layers.Forward | None:
 
 def _is_equal(layer: Any, forward: layers.Forward) -> bool:
     """Whether a layer and its replacement agree on a probe, to rounding."""
-    weight = layer.weight if hasattr(layer, "weight") else layer.gate_proj.weight
     try:
         return all(
             _is_close(forward(probe), layer(probe))
-            for probe in (_probe(MANY, weight), _probe(3, weight))
+            for probe in (_probe_of(MANY, layer), _probe_of(3, layer))
         )
     except (TypeError, RuntimeError):
         return False
@@ -170,6 +188,15 @@ def _decodes_equally(model: Any, layer: Any, forward: layers.Forward, *, last: i
     except (TypeError, RuntimeError, AttributeError, IndexError, ValueError):
         return False
     return True
+
+
+def _probe_of(rows: int, layer: Any) -> torch.Tensor:
+    """Rows that a layer can be asked with; a 4-bit weight does not show how wide they are."""
+    import torch
+
+    if hasattr(layer, "compute_dtype"):
+        return _probe(rows, torch.empty(layer.in_features, dtype=layer.compute_dtype))
+    return _probe(rows, layer.weight if hasattr(layer, "weight") else layer.gate_proj.weight)
 
 
 def _probe(rows: int, weight: torch.Tensor) -> torch.Tensor:

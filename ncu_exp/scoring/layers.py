@@ -9,6 +9,7 @@ itself. For inference only: what is worked on in place has no gradient.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ncu_exp.scoring.attention import Plan, attend_by_segment
@@ -38,12 +39,50 @@ def linear(states: torch.Tensor, layer: Any) -> torch.Tensor:
     import torch
 
     rows = len(states)
+    if rows > FEW_ROWS and states.dtype == torch.bfloat16 and not multiplies_bf16():
+        return _wide(states, layer.weight, layer.bias)
     if rows > FEW_ROWS or states.dtype != torch.float32:
         return torch.nn.functional.linear(states, layer.weight, layer.bias)
     if missing := -rows % WHOLE_ROWS:
         states = torch.nn.functional.pad(states, (0, 0, 0, missing))
     out = torch.mm(layer.weight, states.T).T[:rows]
     return out if layer.bias is None else out.add_(layer.bias)
+
+
+@cache
+def multiplies_bf16() -> bool:
+    """Whether products of bfloat16 are quick here: with AVX2 alone they took seven times as long.
+
+    In float32 the same product, rounded once at its end, is what such an instruction gives.
+    """
+    import torch
+
+    return torch.backends.cpu.get_cpu_capability() != "AVX2"
+
+
+def _wide(states: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The product in float32, rounded to the type of the states."""
+    import torch
+
+    wide_bias = None if bias is None else bias.float()
+    out = torch.nn.functional.linear(states.float(), weight.float(), wide_bias)
+    return out.to(states.dtype)
+
+
+def four_bit(layer: Any) -> Forward:
+    """A `Linear4bit` of bitsandbytes: its weights are unpacked once for all rows."""
+    from bitsandbytes.functional import dequantize_4bit
+
+    plain = type(layer).forward
+
+    def forward(states: torch.Tensor) -> torch.Tensor:
+        if states.numel() // states.shape[-1] <= FEW_ROWS:
+            few: torch.Tensor = plain(layer, states)
+            return few
+        weight = dequantize_4bit(layer.weight.data, layer.weight.quant_state)
+        return _wide(states, weight.to(states.dtype), layer.bias)
+
+    return forward
 
 
 def add_linear(out: torch.Tensor, states: torch.Tensor, layer: Any) -> None:
@@ -60,7 +99,7 @@ def add_linear(out: torch.Tensor, states: torch.Tensor, layer: Any) -> None:
 
 
 def head(layer: Any) -> Forward:
-    """An `nn.Linear` over few rows at a time: an output head."""
+    """An `nn.Linear`: an output head over few rows, or any whose type is slow here."""
 
     def forward(states: torch.Tensor) -> torch.Tensor:
         rows = states.reshape(-1, states.shape[-1])

@@ -140,6 +140,43 @@ def test_few_rows_are_multiplied_as_many_are(rows: int, has_bias: bool) -> None:
     torch.testing.assert_close(out, layer(states))
 
 
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("rows", [3, layers.FEW_ROWS + 1])
+def test_bf16_is_multiplied_in_float32_where_it_is_slow(
+    rows: int, has_bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layers, "multiplies_bf16", lambda: False)
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(96, 160, bias=has_bias, dtype=torch.bfloat16)
+    states = torch.randn(rows, 96, dtype=torch.bfloat16)
+    with torch.inference_mode():
+        out = layers.linear(states, layer)
+        exact = torch.nn.functional.linear(
+            states.double(), layer.weight.double(), layer.bias.double() if has_bias else None
+        )
+    assert out.dtype == torch.bfloat16
+    assert (out.double() - exact).abs().max() <= 2**-8 * exact.abs().max()
+
+
+def test_four_bit_layers_are_replaced_where_bf16_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bitsandbytes.nn import Linear4bit, Params4bit
+
+    monkeypatch.setattr(layers, "multiplies_bf16", lambda: False)
+    model = tiny_model("llama").to(torch.bfloat16)
+    mlp = model.model.layers[0].mlp
+    four = Linear4bit(
+        32, 64, bias=False, compute_dtype=torch.bfloat16, quant_type="nf4", compress_statistics=True
+    )
+    four.weight = Params4bit(mlp.gate_proj.weight.data, requires_grad=False, quant_type="nf4")
+    mlp.gate_proj = four.to("cpu")
+    states = torch.randn(layers.FEW_ROWS + 1, 32, dtype=torch.bfloat16)
+    (forward,) = [forward for layer, forward in replacements(model) if layer is mlp.gate_proj]
+    with torch.inference_mode():
+        plain, wide = mlp.gate_proj(states), forward(states)
+    assert wide.dtype == plain.dtype
+    assert (wide.float() - plain.float()).abs().max() <= 2**-6 * plain.float().abs().max()
+
+
 def test_layers_are_replaced_within_and_whole_again_after() -> None:
     model = tiny_model("llama")
     layer = model.model.layers[0]
