@@ -212,10 +212,13 @@ def _drawn_sums(values: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def _products(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """counts @ values.T, a system at a time: a matrix product may round equal rows differently."""
+    """counts @ values.T, each distinct row once: a matrix product may round equal rows apart."""
     import numpy as np
 
-    return np.stack([counts @ row for row in values], axis=1)
+    distinct: dict[bytes, int] = {}
+    of_row = [distinct.setdefault(row.tobytes(), len(distinct)) for row in values]
+    first = [of_row.index(place) for place in range(len(distinct))]
+    return np.asarray((counts @ values[first].T)[:, of_row])
 
 
 def _in_units(value: FloatArray, spread: FloatArray) -> FloatArray:

@@ -21,9 +21,8 @@ CASES: dict[str, tuple[int, dict[str, Any]]] = {
     "2-bounded": (2, {"estimators": SERVED, "corpora": THREE}),
     "2-long": (2, {"long_labels": True}),
     "4": (4, {"corpora": THREE}),
-    "12-one-corpus": (12, {"long_labels": True}),
     "6-bounded": (6, {"estimators": SERVED}),
-    "12": (12, {"corpora": THREE, "estimators": SERVED, "long_labels": True}),
+    "12": (12, {"estimators": SERVED, "long_labels": True}),
     "50": (50, {"corpora": THREE, "estimators": SERVED, "long_labels": True}),
     "14-corpora": (3, {"corpora": MANY, "estimators": SERVED}),
 }

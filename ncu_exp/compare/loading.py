@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,8 +44,9 @@ class AskedRun:
         from ncu_exp.perturb.table import read_perturbations
         from ncu_exp.tables import read_rows
 
-        rows = read_rows(self.folder / "items.parquet", item_ids)
-        return rows, read_perturbations(self.folder / "perturbations.parquet", item_ids)
+        with _readable(self.run):
+            rows = read_rows(self.folder / "items.parquet", item_ids)
+            return rows, read_perturbations(self.folder / "perturbations.parquet", item_ids)
 
 
 def load_run(run: PastRun, config: TrackingConfig) -> AskedRun:
@@ -55,12 +57,26 @@ def load_run(run: PastRun, config: TrackingConfig) -> AskedRun:
 
     if not run.is_finished:
         raise UserError(f"Run {run.name} ({run.run_id}) is {run.status}: it has no results.")
-    try:
+    with _readable(run):
         folder = tracking.artifact_folder(config, run, TABLES)
         text = tracking.artifact_folder(config, run, CONFIG).read_text(encoding="utf-8")
-        table = read_compared(folder / "items.parquet")
-    except (OSError, KeyError) as error:
-        raise UserError(f"Run {run.name} ({run.run_id}) cannot be read: {error}") from error
-    return AskedRun(
-        run, yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), table, folder
-    )
+        asked = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        if not isinstance(asked, dict):
+            raise ValueError(f"{CONFIG} is no configuration")
+        return AskedRun(run, asked, read_compared(folder / "items.parquet"), folder)
+
+
+@contextmanager
+def _readable(run: PastRun) -> Iterator[None]:
+    """A file that is missing or damaged is a UserError that names the run."""
+    import yaml
+
+    try:
+        yield
+    except (OSError, KeyError, ValueError, yaml.YAMLError) as error:  # Arrow's are among them
+        told = " ".join(str(error).split())
+        raise UserError(
+            f"Run {run.name} ({run.run_id}) cannot be read: a file of its results is missing or "
+            f"damaged ({told}). Run the job again (its scores are in the store), or compare the "
+            "others: runs=[...]."
+        ) from error

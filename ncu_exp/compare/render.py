@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ncu_exp.explorer import PageTable
@@ -27,7 +28,8 @@ def to_markdown(table: PageTable) -> str:
     """A pipe table with its title above and its note below."""
     rule = ["---"] * len(table.header)
     lines = [_line(row) for row in (table.header, rule, *table.rows)]
-    return "\n".join([f"### {table.title}", "", *lines, "", table.note]).rstrip() + "\n"
+    title, note = _without_tags(table.title), _without_tags(table.note)
+    return "\n".join([f"### {title}", "", *lines, "", note]).rstrip() + "\n"
 
 
 def to_latex(table: PageTable) -> str:
@@ -51,8 +53,13 @@ def to_latex(table: PageTable) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(_without_tags(cell).replace("|", r"\|") for cell in cells) + " |"
+
+
+def _without_tags(text: str) -> str:
+    """One line; Markdown would take a tag in it for one of its own."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split()))
 
 
 def _escaped(text: str) -> str:
-    return "".join(_IN_LATEX.get(character, character) for character in text)
+    return "".join(_IN_LATEX.get(character, character) for character in " ".join(text.split()))

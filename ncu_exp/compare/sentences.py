@@ -141,17 +141,26 @@ def _unsaid(row: Mapping[Any, Any], claim: _Claim, evidence: _Evidence) -> str:
     a, b, values = row["a"], row["b"], evidence.values
     if row["verdict"] == "not_comparable":
         return f"{a} and {b} cannot be compared in {claim.name}: their numbers are of other kinds."
-    least = row["detectable"]
-    hint = (
-        f" With this many items a difference of {_amount(least, claim.measure)} or more would be "
-        f"found with {evidence.power:.0%} power."
-        if math.isfinite(least)
-        else ""
-    )
     return (
         f"The data cannot say whether {a} or {b} {claim.more.removesuffix(' than')}{claim.where}: "
         f"{claim.name} {values[a]} and {values[b]}, a difference of {difference(row)} over "
-        f"{row['n']:,} items.{hint}"
+        f"{row['n']:,} items.{_why_unsaid(row, claim, evidence)}"
+    )
+
+
+def _why_unsaid(row: Mapping[Any, Any], claim: _Claim, evidence: _Evidence) -> str:
+    """That many tests were made at once, or that a difference would have to be larger."""
+    least = row["detectable"]
+    if row["lo"] > 0 or row["hi"] < 0:
+        return (
+            f" Its interval alone leaves out 0, but p {_p(row['p_holm'])} after Holm's correction "
+            f"for {evidence.family:,} tests."
+        )
+    if not math.isfinite(least):
+        return ""
+    return (
+        f" With this many items a difference of {_amount(least, claim.measure)} or more would be "
+        f"found with {evidence.power:.0%} power."
     )
 
 

@@ -24,6 +24,7 @@ _ASIDE = (
     "dataset.path",
     "dataset.limit",
     "dataset.seed",
+    "dataset.shard",
     "dataset.name",
     "dataset.hub_id",
     "dataset.hub_config",

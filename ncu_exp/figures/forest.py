@@ -26,7 +26,7 @@ _VERDICTS = {
     "higher": "the first is higher",
     "lower": "the first is lower",
     "equivalent": "equivalent",
-    "tie": "identical",
+    "tie": "tie",
     "undecided": "undecided",
     "not_comparable": "not comparable",
 }
@@ -56,12 +56,14 @@ def differences(of: Comparison, frame: pd.DataFrame) -> Figure:
     grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, table in zip(grid, tables, strict=True):
         _forest(axes, of, table=table)
+    tied = any(row["verdict"] == "tie" for table in tables for row in table.rows)
     bounded = any(not math.isnan(row["lower"]) for table in tables for row in table.rows)
     caption(
         figure,
         "The first system minus the second, over the items both have. Blue band: differences too "
         f"small to matter (margin). Bars: {of.confidence:.0%} intervals; p: adjusted for the "
         "number of comparisons (Holm), of equivalence where that is the verdict."
+        + (" Tie: within the numeric noise of the two precisions." if tied else "")
         + (" Open marks: bounded from both sides." if bounded else ""),
     )
     return figure
@@ -126,6 +128,6 @@ def _row(
 
 def _p(row: Mapping[Any, Any]) -> str:
     p = row["p_equivalence"] if row["verdict"] == "equivalent" else row["p_holm"]
-    if math.isnan(p):
+    if math.isnan(p) or row["verdict"] == "tie":  # which no test decided
         return ""
     return ", p < 0.001" if p < 0.001 else f", p = {p:.2g}"
