@@ -6,6 +6,7 @@ composition, before anything is loaded. `from_dictconfig` hands plain dataclasse
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -169,6 +170,7 @@ class DatasetConfig:
     revision: str | None = None
     limit: int | None = None
     seed: int = 0
+    shard: str | None = None  # 2/8: the third of eight parts of the items, each a job of its own
     context: GoldContext = GoldContext.gold
     on_error: OnError = OnError.fail
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)
@@ -352,6 +354,17 @@ def from_composed(cfg: DictConfig) -> Config:
     return from_dictconfig(cfg)
 
 
+def parse_shard(shard: str) -> tuple[int, int]:
+    """Which part, from 0, and of how many; raises UserError for a text that says neither."""
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", shard)
+    part, parts = map(int, found.groups()) if found else (0, 0)
+    if part >= parts:
+        raise UserError(
+            f"dataset.shard={shard} is no part of a whole: write 0/8 to 7/8 for one of eight."
+        )
+    return part, parts
+
+
 def check_values(config: Config) -> None:
     """Refuse values out of range, naming the key."""
     m, s, api, compare = config.metrics, config.score, config.api, config.compare
@@ -384,5 +397,7 @@ def check_values(config: Config) -> None:
     for key, value, fits, wanted in ranges:
         if value is not None and not fits(value):
             raise UserError(f"{key}={value} is out of range: it must be {wanted}.")
+    if config.dataset.shard is not None:
+        parse_shard(config.dataset.shard)
     if not config.condition.names:
         raise UserError("condition.names is empty: name at least one condition.")

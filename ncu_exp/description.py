@@ -39,6 +39,8 @@ def run_name(config: Config) -> str:
     parts = [config.model.label, config.dataset.name.value, conditions, config.precision.name.value]
     if config.prompt.name is not PromptStyle.directive:  # the default goes without saying
         parts.append(config.prompt.name.value)
+    if config.dataset.shard is not None:
+        parts.append(f"shard {config.dataset.shard}")
     estimator = estimator_of(config.model, config.estimator)
     if estimator is not EstimatorName.auto:
         parts.append(f"{estimator.value} estimator")
@@ -70,6 +72,7 @@ def run_params(config: Config, job: JobContext) -> dict[str, Any]:
         "dataset.path": config.dataset.path,
         "dataset.limit": config.dataset.limit,
         "dataset.seed": config.dataset.seed,
+        "dataset.shard": config.dataset.shard,
         "dataset.context": config.dataset.context.value,
         "perturb.policy": config.perturb.policy.value,
         "perturb.seed": config.perturb.seed,

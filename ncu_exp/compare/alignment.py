@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ncu_exp.compare.loading import AskedRun
 from ncu_exp.compare.systems import System
+from ncu_exp.config import parse_shard
 from ncu_exp.errors import UserError
 from ncu_exp.records import Condition, Status
 
@@ -38,6 +39,7 @@ def align(systems: Sequence[System], *, contexts_may_differ: bool) -> tuple[list
     for system in systems:
         for (corpus, draw), runs in _by_block(system).items():
             merged.setdefault(corpus, {}).setdefault(draw, {})[system.label] = _merge(runs)
+            notes += _missing_shards(f"{corpus}, {system.label}", runs)
     blocks: list[Block] = []
     for corpus, draws in merged.items():
         asked = {label for tables in draws.values() for label in tables}
@@ -64,6 +66,24 @@ def _by_block(system: System) -> dict[tuple[str, int], list[AskedRun]]:
     for run in system.runs:
         found.setdefault((run.corpus, run.draw), []).append(run)
     return found
+
+
+def _missing_shards(what: str, runs: Sequence[AskedRun]) -> list[str]:
+    """Which parts of a sharded dataset no run has; an interrupted or failed job leaves one."""
+    shards = [run.config["dataset"].get("shard") for run in runs]
+    if None in shards:
+        return []  # one of the runs has them all
+    parts: dict[int, set[int]] = {}
+    for part, count in map(parse_shard, shards):
+        parts.setdefault(count, set()).add(part)
+    if any(len(there) == count for count, there in parts.items()):
+        return []
+    return [
+        f"{what}: the items of shard {part}/{count} are missing."
+        for count, there in parts.items()
+        for part in range(count)
+        if part not in there
+    ]
 
 
 def _merge(runs: Sequence[AskedRun]) -> pd.DataFrame:

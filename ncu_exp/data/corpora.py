@@ -10,12 +10,12 @@ from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from ncu_exp.config import Corpus, DatasetConfig, GoldContext, OnError
+from ncu_exp.config import Corpus, DatasetConfig, GoldContext, OnError, parse_shard
 from ncu_exp.data import schemas
 from ncu_exp.data.hub import read_hub, read_web_file
 from ncu_exp.data.local import local_schema
 from ncu_exp.data.readers import read_file
-from ncu_exp.data.rows import Row, RowProblem
+from ncu_exp.data.rows import Row, RowProblem, in_one_line
 from ncu_exp.data.sampling import draw
 from ncu_exp.data.schemas import Schema
 from ncu_exp.data.spool import SpooledItems
@@ -40,10 +40,12 @@ class LoadedItems:
     """The items of a job and where they came from.
 
     The items are on disk where they are many. `total` counts the rows of the source, those left
-    out and those not drawn included. `sha256` is over the content of the items, in their order.
+    out and those not drawn included. `drawn` are the items of all shards, and `sha256` is over
+    their content, in their order: it is the same in every shard.
     """
 
-    items: Sequence[Item] = field(compare=False)  # `sha256` speaks for them
+    items: Sequence[Item] = field(compare=False)  # `sha256` and the shard speak for them
+    drawn: Sequence[Item] = field(compare=False)
     skipped: tuple[SkippedRow, ...]
     total: int
     sha256: str
@@ -53,22 +55,32 @@ class LoadedItems:
 def load_items(config: DatasetConfig) -> LoadedItems:
     """The items that a dataset configuration names, drawn down to `limit`, in file order.
 
+    Of a shard, every so many'th of them: strata and lengths are spread over the shards.
+
     Every row of the source is checked, drawn or not. Raises DataError for a source that cannot be
     read, for a row that gives no item (with `on_error=fail`) and where no row does; NetworkError
-    where the source is on the network and does not answer.
+    where the source is on the network and does not answer, and where the shard has no item.
     """
     schema = _schema(config)
     source, rows = _source(config)
     collected = _collect(schema.rows(rows), _item_maker(config, schema), on_error=config.on_error)
     _check(collected, schema, source)
-    items = collected.items
+    drawn = items = collected.items
     if config.limit is not None:
-        items = items.subset(draw(items, config.limit, seed=config.seed))
+        drawn = items = drawn.subset(draw(drawn, config.limit, seed=config.seed))
+    if config.shard is not None:
+        part, parts = parse_shard(config.shard)
+        items = drawn.subset(range(part, len(drawn), parts))
+        if not items:
+            raise DataError(
+                f"dataset.shard={config.shard} has no item: there are {len(drawn)} to share out."
+            )
     return LoadedItems(
         items=items,
+        drawn=drawn,
         skipped=tuple(collected.skipped),
         total=collected.total,
-        sha256=content_sha256(items),
+        sha256=content_sha256(drawn),
         source=source,
     )
 
@@ -171,7 +183,7 @@ def _check(collected: _Collected, schema: Schema, source: str) -> None:
         raise DataError(f"{source} holds no rows.")
     for key, column in schema.some_row_has:
         if column not in collected.columns:
-            columns = ", ".join(sorted(collected.columns))
+            columns = in_one_line(", ".join(sorted(collected.columns)))
             raise DataError(f"{source}: no row has {key}={column}; the columns are: {columns}.")
     if not collected.items:
         first = collected.skipped[0]

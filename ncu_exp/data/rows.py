@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ncu_exp.errors import visible
+
+LONGEST_REASON = 1_000  # characters
 Fields: TypeAlias = Mapping[str, Any]
 
 
@@ -29,12 +32,20 @@ class Row:
 
 
 class RowProblem(Exception):
-    """What is wrong with a row: the field ("" for the whole row), and the reason in words."""
+    """What is wrong with a row: the field ("" for the whole row), and the reason in words.
+
+    Names of columns and ids are quoted in it: what data hold is told in one line of bounded length.
+    """
 
     def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"field '{field}': {reason}" if field else reason)
-        self.field = field
-        self.reason = reason
+        self.field, self.reason = in_one_line(field), in_one_line(reason)
+        super().__init__(f"field '{self.field}': {self.reason}" if field else self.reason)
+
+
+def in_one_line(text: str) -> str:
+    """What data call something, fit for a message: of bounded length, control characters shown."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
 
 
 def take(fields: Fields, name: str, *, within: str = "") -> Any:

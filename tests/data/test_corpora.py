@@ -311,3 +311,19 @@ def test_import_is_light() -> None:
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert "ncu_exp.data.corpora" in loaded
     assert not {"datasets", "pandas", "pyarrow", "numpy", "aiohttp", "torch"} & set(loaded)
+
+
+def test_shards_share_out_what_was_drawn(tmp_path: Path) -> None:
+    rows = [{"question": f"q{i}?", "answer": f"a{i}", "context": f"a{i}."} for i in range(11)]
+    path = tmp_path / "items.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    config = DatasetConfig(name=Corpus.local, path=str(path), limit=10)
+    whole = load_items(config)
+    parts = [load_items(replace(config, shard=f"{part}/4")) for part in range(4)]
+    assert [len(part.items) for part in parts] == [3, 3, 2, 2]
+    ids = [item.item_id for part in parts for item in part.items]
+    assert sorted(ids) == sorted(item.item_id for item in whole.items)
+    assert {part.sha256 for part in parts} == {whole.sha256}
+    assert all(list(part.drawn) == list(whole.items) for part in parts)
+    with pytest.raises(DataError, match=r"dataset\.shard=10/11 has no item: there are 10"):
+        load_items(replace(config, shard="10/11"))
