@@ -1,8 +1,24 @@
 """Errors that a user can mend. Each message says what is wrong, where, and what would work."""
 
+import re
+
+# Control characters but for tab and newline, marks that turn the direction of writing, and halves
+# of surrogate pairs: what a terminal would obey, and no file could hold.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
 
 class UserError(Exception):
     """Something in the input, the options or the environment; shown without a traceback."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
+
+
+def visible(text: str) -> str:
+    """The text with what is not to be seen in it written out, as `\\x1b`."""
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class DataError(UserError):
@@ -35,3 +51,11 @@ class EndpointError(UserError):
 
 class BudgetError(UserError):
     """A limit of requests, tokens or money that a job has reached; what it has is stored."""
+
+
+class StoreError(UserError):
+    """A store of scores or perturbations that cannot be read or written: names its file."""
+
+
+class DiskFullError(UserError):
+    """A folder in which there is no room: names it, and what is kept."""

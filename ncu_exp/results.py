@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ncu_exp import provenance
 from ncu_exp.config import Config
+from ncu_exp.disk import room_in
 from ncu_exp.records import Arm, AuditCounts, Item, LatencyProbe, Perturbation, Score
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class Findings:
 class ResultsWriter:
     """The folder of a job, filled block by block; `finish` adds what needs all of the items.
 
-    Left by an exception, it removes the tables that are not whole.
+    Left by an exception, it removes the tables that are not whole. Raises DiskFullError where the
+    folder has no room.
     """
 
     def __init__(self, folder: Path, loaded: LoadedItems, config: Config) -> None:
@@ -67,7 +69,8 @@ class ResultsWriter:
         self.digests = ContextDigests()
         self._loaded, self._config = loaded, config
         self._tables = folder / "tables"
-        self._tables.mkdir(parents=True, exist_ok=True)
+        with room_in(folder):
+            self._tables.mkdir(parents=True, exist_ok=True)
         self._rows = ParquetAppender(self._tables / "items.parquet", parquet_schema())
         audit = perturbation_schema(spacy_model=config.perturb.spacy_model)
         self._audit = ParquetAppender(self._tables / "perturbations.parquet", audit)
@@ -95,9 +98,6 @@ class ResultsWriter:
         scores: Sequence[Score],
     ) -> None:
         """Write the rows of a block of items, all of their arms together."""
-        import pandas as pd
-
-        from ncu_exp.perturb.table import PERTURBATION_COLUMNS, perturbation_rows
         from ncu_exp.tables import items_table
 
         self.digests.add(arms, perturbations)
@@ -105,16 +105,22 @@ class ResultsWriter:
         table = items_table(
             items, arms, scores=scores, settings=self._config.metrics, generated=generated
         )
-        self._rows.append(table)
-        if perturbations:
-            audit = pd.DataFrame(
-                perturbation_rows(perturbations), columns=list(PERTURBATION_COLUMNS)
-            )
-            self._audit.append(audit)
+        with room_in(self.folder):
+            self._rows.append(table)
+            self._append_audit(perturbations)
+            self._write_page(items, table, perturbations)
         self._counts.add(perturbations)
-        self._write_page(items, table, perturbations)
         self._examples += [item for item in items if item.item_id in self._shown]
         self._perturbations += [p for p in perturbations if p.item_id in self._shown]
+
+    def _append_audit(self, perturbations: Sequence[Perturbation]) -> None:
+        import pandas as pd
+
+        from ncu_exp.perturb.table import PERTURBATION_COLUMNS, perturbation_rows
+
+        rows = perturbation_rows(perturbations)
+        if perturbations:
+            self._audit.append(pd.DataFrame(rows, columns=list(PERTURBATION_COLUMNS)))
 
     def _write_page(
         self, items: Sequence[Item], table: pd.DataFrame, perturbations: Sequence[Perturbation]
@@ -138,6 +144,10 @@ class ResultsWriter:
 
         `facts` are the engine's: precision, device, weights.
         """
+        with room_in(self.folder):
+            return self._finish(probes, facts)
+
+    def _finish(self, probes: Sequence[LatencyProbe], facts: Mapping[str, str]) -> Findings:
         import yaml
 
         from ncu_exp.metrics import aggregate, latency_metrics, losses
@@ -207,7 +217,8 @@ class ResultsWriter:
             "Model": f"{config.model.label} ({config.model.name})",
             **facts,
             "Dataset": f"{config.dataset.name.value}, {len(loaded.items)} items "
-            f"of {loaded.total} ({loaded.source})",
+            f"of {loaded.total} ({loaded.source})"
+            + (f", shard {config.dataset.shard}" if config.dataset.shard else ""),
             "Prompt": config.prompt.name.value,
             "When": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "Machine": f"{platform.system()} {platform.machine()}",

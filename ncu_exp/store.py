@@ -9,9 +9,14 @@ from contextlib import closing
 from pathlib import Path
 
 from ncu_exp.contents import PERTURBATIONS, SCORES, ContentStore
+from ncu_exp.salvage import structural_damage
 
 DEFAULT = Path("~/.cache/ncu_exp")
 DAY_S = 86_400.0
+_MENDED = (
+    "  `prune`, or the next job that comes upon it, sets the file aside and goes on in a new "
+    "one with all entries that are whole."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     damaged = 0
     for path in paths:
+        if options.command == "verify" and (told := structural_damage(path)):
+            print(f"{path}: its structure is damaged: {told[0]}")  # noqa: T201
+            print(_MENDED)  # noqa: T201
+            damaged += 1
+            continue
         with closing(ContentStore(path)) as store:
             if options.command == "verify":
                 damaged += _verify(store)
@@ -45,8 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("show", help="size, and entries by what they were made with (the default)")
-    commands.add_parser("verify", help="check every entry against its check sum")
-    prune = commands.add_parser("prune", help="delete damaged entries, and those named")
+    commands.add_parser("verify", help="check the file, and every entry against its check sum")
+    prune = commands.add_parser("prune", help="delete what is damaged, and what is named")
     prune.add_argument(
         "--origin", help="delete the entries of these weights or versions, as `show` names them"
     )

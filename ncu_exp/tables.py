@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -192,7 +193,8 @@ class ParquetAppender:
 
         if self._writer is None:
             # The first rows bring the types of pandas with them.
-            self._writer = pq.ParquetWriter(self._part, rows.schema)
+            # With check sums, so that a damaged table is an error and never other numbers.
+            self._writer = pq.ParquetWriter(self._part, rows.schema, write_page_checksum=True)
         self._writer.write_table(rows)
 
     def close(self) -> None:
@@ -206,7 +208,8 @@ class ParquetAppender:
     def discard(self) -> None:
         """The file will not be whole."""
         if self._writer is not None:
-            self._writer.close()
+            with suppress(OSError):  # a disk that is full has no room for its last bytes either
+                self._writer.close()
             self._part.unlink(missing_ok=True)
 
 
@@ -233,7 +236,9 @@ def _read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     if missing:
         raise KeyError(f"{path.name} has no column {', '.join(sorted(missing))}")
     texts = [name for name in columns if DTYPES[name] == "string"]
-    rows = pq.read_table(path, columns=list(columns), read_dictionary=texts)
+    rows = pq.read_table(
+        path, columns=list(columns), read_dictionary=texts, page_checksum_verification=True
+    )
     table: pd.DataFrame = rows.to_pandas(ignore_metadata=True, self_destruct=True)
     return table
 
@@ -242,7 +247,9 @@ def read_rows(path: Path, item_ids: Collection[str]) -> pd.DataFrame:
     """The rows of some items, whole."""
     import pandas as pd
 
-    chosen: pd.DataFrame = pd.read_parquet(path, filters=[("item_id", "in", list(item_ids))])
+    chosen: pd.DataFrame = pd.read_parquet(
+        path, filters=[("item_id", "in", list(item_ids))], page_checksum_verification=True
+    )
     return chosen
 
 
