@@ -29,7 +29,7 @@ BLOCK_ITEMS = 256  # items whose contexts and scores are in memory at once
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A finished job: its MLflow run, and what it found."""
+    """A finished job: its MLflow run (empty where that has yet to be uploaded), what it found."""
 
     run_id: str
     findings: Findings
@@ -45,11 +45,13 @@ def run_job(config: Config, job: JobContext, *, engines: EngineHolder) -> JobRes
         name=run_name(config),
         tags=run_tags(config, job),
         params=run_params(config, job),
+        folder=job.output_dir,
     )
+    tracking.end_earlier(job.output_dir, config.tracking, run)
     try:
         with tracking.system_metrics(config.tracking, run):
             findings = _run(config, job, run=run, engines=engines)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):  # the latter as well where Slurm queues it again
         run.fail("interrupted", status="KILLED")
         raise
     except UserError as error:
@@ -151,7 +153,7 @@ def _ask_all(
                 path = Path(config.cache.dir).expanduser() / PERTURBATIONS
                 store = stack.enter_context(closing(ContentStore(path)))
             watch = partial(asker.watch, title="answers to borrow")
-            perturb = make_perturb(items, config.perturb, store=store, watch=watch)
+            perturb = make_perturb(loaded.drawn, config.perturb, store=store, watch=watch)
         for first in range(0, len(items), BLOCK_ITEMS):
             block = items[first : first + BLOCK_ITEMS]
             arms, perturbations = build_arms(block, conditions, config.perturb, perturb=perturb)

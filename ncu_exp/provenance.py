@@ -9,7 +9,7 @@ import json
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -33,8 +33,9 @@ PACKAGES = (
 NOT_PART_OF_THE_RESULT = ("tracking", "cache", "latency", "api", "preflight", "compare")
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that can change a number."""
+@cache
+def versions() -> Mapping[str, str]:
+    """Versions of Python and of the packages that can change a number; read once in a process."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -44,10 +45,12 @@ def versions() -> dict[str, str]:
     return found
 
 
+@cache
 def git_commit() -> str | None:
     """The commit of the checkout that the package runs from; None for an installed wheel.
 
-    `-dirty` is appended where tracked files differ from the commit.
+    `-dirty` is appended where tracked files differ from the commit. Asked once in a process: the
+    code that its later jobs run is what it loaded at the first.
     """
     root = Path(__file__).resolve().parent.parent
     if not (root / ".git").exists():

@@ -15,11 +15,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 
 from ncu_exp.config import EngineName, Preflight, from_composed
-from ncu_exp.errors import UserError
+from ncu_exp.disk import probe
+from ncu_exp.errors import DiskFullError, UserError
 from ncu_exp.outcomes import read_outcomes, sweep_id
 from ncu_exp.provenance import without_credentials
+from ncu_exp.tracking import is_pending, upload_command
 
 if TYPE_CHECKING:
+    from hydra.core.utils import JobReturn
     from omegaconf import DictConfig
 
     from ncu_exp.config import Config
@@ -38,6 +41,7 @@ class Frame(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Ask each endpoint what it can do before anything is spent, and open the sweep's run."""
+        _probe(config.hydra.sweep.dir)
         for told in _ask_ahead(config):
             _say(told)
         first = next(_jobs(config, [_first_of_each(config)]), None)
@@ -50,6 +54,14 @@ class Frame(Callback):
             return
         atexit.register(self._interrupted)
 
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
+        """Let go of the job's configuration: a launcher keeps what all jobs return to the end."""
+        job_return.cfg = job_return.hydra_cfg = None
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Hydra writes into the folder before the job can say that there is no room."""
+        _probe(config.hydra.run.dir)
+
     def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
         _end(read_outcomes(Path(config.hydra.run.dir)))
 
@@ -59,18 +71,29 @@ class Frame(Callback):
         outcomes = read_outcomes(folder)
         if self._open is not None:
             run, first = self._open
-            failed = sum(bool(o.error) for o in outcomes)
+            if run.is_away:  # what is compared must be in the store: this delivers the sweep's run
+                self._close(run, outcomes)
+            waits = any(o.pending for o in outcomes) or (run.is_away and is_pending(folder))
             try:
-                if first.compare.after_sweep and len(outcomes) > failed:
-                    _compare(first, folder)
+                if first.compare.after_sweep and not all(o.error for o in outcomes):
+                    if waits:
+                        _say("\nThis sweep can be compared once its runs are uploaded.")
+                    else:
+                        _compare(first, folder)
             finally:
-                self._open = None
-                run.log_metrics({"sweep/jobs": len(outcomes), "sweep/jobs_failed": failed})
-                if failed:
-                    run.fail(f"{failed} of {len(outcomes)} jobs failed")
-                else:
-                    run.finish()
+                if self._open is not None:
+                    self._close(run, outcomes)
+        _tell_pending(folder, outcomes)
         _end(outcomes)
+
+    def _close(self, run: Run, outcomes: list[Outcome]) -> None:
+        self._open = None
+        failed = sum(bool(o.error) for o in outcomes)
+        run.log_metrics({"sweep/jobs": len(outcomes), "sweep/jobs_failed": failed})
+        if failed:
+            run.fail(f"{failed} of {len(outcomes)} jobs failed")
+        else:
+            run.finish()
 
     def _interrupted(self) -> None:
         """The process ends, and the sweep did not."""
@@ -90,7 +113,9 @@ def _open_run(config: DictConfig, first: Config) -> Run:
         axes += _EVERYTHING
     tags = {**machine_tags(), AXES: json.dumps(axes)}
     sweep = sweep_id(Path(config.hydra.sweep.dir))
-    run = tracking.start_sweep(first.tracking, sweep, name=name, tags=tags)
+    folder = Path(config.hydra.sweep.dir)
+    run = tracking.start_sweep(first.tracking, sweep, name=name, tags=tags, folder=folder)
+    tracking.end_earlier(folder, first.tracking, run)
     told = {key: ", ".join(v.partition("=")[2] for v in of_key) for key, of_key in values.items()}
     run.log_params({key: without_credentials(value) for key, value in told.items()})
     return run
@@ -184,16 +209,36 @@ def _overrides(config: DictConfig) -> Iterator[tuple[str, list[str]]]:
             yield key, [override.input_line or ""]
 
 
+def _tell_pending(folder: Path, outcomes: list[Outcome]) -> None:
+    """Which runs the tracking store has yet to get, and how it gets them."""
+    pending = sum(o.pending for o in outcomes)
+    if pending or is_pending(folder):
+        _say(f"\nThe tracking store did not take {pending} of {len(outcomes)} runs of this sweep.")
+        _say(f"Once it answers: {upload_command(folder.absolute())}")
+
+
 def _end(outcomes: list[Outcome]) -> None:
     """Name the jobs that failed; the exit code says whether one did."""
     failed = [o for o in outcomes if o.error]
     if not failed:
         return
     _say(f"\n{len(failed)} of {len(outcomes)} jobs failed:")
+    told: set[str] = set()
     for outcome in failed:
         what = " ".join(outcome.overrides) or "defaults"
-        _say(f"  job {outcome.job_num} ({what}): {outcome.error}")
+        error = "the same" if outcome.error in told else outcome.error
+        _say(f"  job {outcome.job_num} ({what}): {error}")
+        told.add(outcome.error)
     sys.exit(1)
+
+
+def _probe(folder: str) -> None:
+    """End a command that could not write down even how it began."""
+    try:
+        probe(Path(folder))
+    except DiskFullError as error:
+        _say(f"{type(error).__name__}: {error}")
+        sys.exit(1)
 
 
 def _say(line: str) -> None:

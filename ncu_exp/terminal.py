@@ -77,7 +77,7 @@ def progress_bar(title: str, *, arms: int) -> Iterator[Bar]:
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[counted]}"),
@@ -95,10 +95,13 @@ def metrics_table(metrics: Sequence[Metric], *, title: str) -> Table:
     """Conditions as columns, measures as rows: value, interval, and n of n_total."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     by_name = {m.name: m for m in metrics}
     asked = [c.value for c in Condition if f"{c.value}/n" in by_name]
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=Text(title, "table.title"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     table.add_column("")
     for condition in asked:
         table.add_column(condition, justify="right")

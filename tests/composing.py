@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 from ncu_exp.config import Config, conf_dir, from_dictconfig, register
 
 
 def composed(*overrides: str, store: Path | None = None) -> Config:
-    """The typed configuration; runs go to `store`, a folder."""
+    """The typed configuration, to be changed at will; runs go to `store`, a folder."""
+    return deepcopy(_composed(overrides, store))
+
+
+@cache
+def _composed(overrides: tuple[str, ...], store: Path | None) -> Config:
+    """Composed once, which takes most of a second; tests ask for the same ones again and again."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 

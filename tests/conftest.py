@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 
-from tests.runs import TINY, Done, ncu_exp
+if TYPE_CHECKING:
+    from tests.runs import Done
+
+
+def pytest_configure() -> None:
+    """One thread each where workers share the cores, for the jobs that they start as well.
+
+    Threads of two workers wait for each other's cores, and count that as work: a job of a tiny
+    model then costs half as much again. Read when torch is loaded, which is later than this.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+# In this order: a worker that begins one of them last lets the others wait.
+LONG_FILES = (
+    "launchers",
+    "tracking_server",
+    "faults",
+    "test_soak.py",
+    "test_wheel.py",
+    "test_llama_cpp.py",
+    "test_jobs.py",
+    "test_cli.py",
+    "test_browser.py",
+    "test_speed.py",
+    "test_sweep.py",
+    "test_scaling.py",
+    "test_resume.py",
+    "test_experiment.py",
+    "test_comparison_figures.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take minutes come first, so that workers end at about the same time."""
+
+    def place(item: pytest.Item) -> int:
+        parts = item.path.parts
+        return next((n for n, name in enumerate(LONG_FILES) if name in parts), len(LONG_FILES))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
@@ -32,13 +76,26 @@ def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sweep(tmp_path_factory: pytest.TempPathFactory, tiny_model_dir: Path) -> Done:
-    """The four-run sweep of the README, with a tiny model."""
-    return ncu_exp(
-        tmp_path_factory.mktemp("sweep"),
-        "-m",
-        *TINY,
-        f"model.name={tiny_model_dir}",
-        "condition=zero,oracle",
-        "precision=fp32,bf16",
-        "dataset.limit=12",
-    )
+    """The four-run sweep of the README, with a tiny model; one for all workers of the session."""
+    from tests.runs import TINY, Done, ncu_exp
+
+    of_all = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        of_all = of_all.parent
+    folder, said = of_all / "sweep", of_all / "sweep.json"
+    with FileLock(of_all / "sweep.lock"):
+        if said.exists():
+            return Done(folder, **json.loads(said.read_text("utf-8")))
+        folder.mkdir()
+        done = ncu_exp(
+            folder,
+            "-m",
+            *TINY,
+            f"model.name={tiny_model_dir}",
+            "condition=zero,oracle",
+            "precision=fp32,bf16",
+            "dataset.limit=12",
+        )
+        kept = {"code": done.code, "out": done.out, "err": done.err}
+        said.write_text(json.dumps(kept), "utf-8")
+        return done
