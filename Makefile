@@ -3,13 +3,14 @@
 #   make test    environment, the whole test suite
 #   make check   format, lint, types, tests: what CI and pre-commit look at
 #   make ui      the MLflow UI over the runs made here, on 127.0.0.1
+#   make audit   known vulnerabilities of what is installed here; needs PyPI itself, not a mirror
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 5000
 
-.PHONY: demo test check fix ui clean
+.PHONY: demo test check fix ui audit clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m ncu_exp
@@ -31,6 +32,12 @@ ui: $(VENV)/ready
 	@echo "http://127.0.0.1:$(PORT)"
 	$(BIN)/mlflow ui --host 127.0.0.1 --port $(PORT) --backend-store-uri sqlite:///$(CURDIR)/mlruns/mlflow.db
 
+# --strict: what cannot be asked about is a failure, or a mirror without advisories would look clean.
+# Versions as PyPI has them, without the local part of a build (torch+cpu).
+audit: $(VENV)/ready $(VENV)/audit/bin/pip-audit
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+.*//' > $(VENV)/audited.txt
+	$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r $(VENV)/audited.txt
+
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -44,6 +51,10 @@ $(VENV)/ready: pyproject.toml | $(VENV)/bin/python
 $(VENV)/ready-dev: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
+
+$(VENV)/audit/bin/pip-audit: | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet pip-audit
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

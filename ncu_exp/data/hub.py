@@ -7,11 +7,13 @@ is cached, the error comes within seconds and not after the hub client's retries
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 from ncu_exp.config import Corpus, DatasetConfig
+from ncu_exp.data.contained import check_files, columns_elsewhere
 from ncu_exp.data.readers import read_file
 from ncu_exp.data.rows import Row
 from ncu_exp.errors import DataError, NetworkError
@@ -28,8 +30,9 @@ LOCAL_WAY = (
 def read_hub(config: DatasetConfig) -> Iterator[Row]:
     """The rows of `split` of the hub dataset `hub_id`, or of a local folder laid out like one.
 
-    Raises NetworkError where the hub does not answer and the cache does not hold the dataset, and
-    DataError where the hub has no such dataset, configuration, split or revision.
+    Columns of pictures, sounds and the like are left out. Raises NetworkError where the hub does
+    not answer and the cache does not hold the dataset, and DataError where the hub has no such
+    dataset, configuration, split or revision, and where the dataset names files elsewhere.
     """
     import datasets
     from datasets.exceptions import DatasetsError
@@ -40,13 +43,15 @@ def read_hub(config: DatasetConfig) -> Iterator[Row]:
     if not is_folder and not _is_cached(config.hub_id) and not _hub_answers():
         raise NetworkError(f"The hub does not answer, cannot load {config.hub_id}. {LOCAL_WAY}")
     try:
-        dataset = datasets.load_dataset(
+        builder = datasets.load_dataset_builder(
             config.hub_id,
             config.hub_config,
-            split=config.split,
             revision=config.revision,
             features=_folder_features(config.name) if is_folder else None,
         )
+        check_files(chain(*(builder.config.data_files or {}).values()), config.hub_id)
+        builder.download_and_prepare()
+        dataset = builder.as_dataset(split=config.split)
     except (ConnectionError, TimeoutError, httpx.HTTPError) as error:
         raise NetworkError(f"The hub did not give {config.hub_id}: {error}. {LOCAL_WAY}") from error
     except (DatasetsError, FileNotFoundError, ValueError, RuntimeError) as error:
@@ -55,7 +60,8 @@ def read_hub(config: DatasetConfig) -> Iterator[Row]:
             f"dataset.hub_config={config.hub_config}, dataset.revision={config.revision}: {error} "
             "A local file in the same schema can stand in for it: dataset.path=FILE."
         ) from error
-    for number, record in enumerate(dataset, start=1):
+    texts = dataset.remove_columns(columns_elsewhere(dataset.features))
+    for number, record in enumerate(texts, start=1):
         yield Row(f"{config.hub_id} ({config.split})", number, record)
 
 

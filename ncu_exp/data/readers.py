@@ -17,6 +17,9 @@ from ncu_exp.errors import DataError
 PARQUET_BATCH = 128  # rows; a TriviaQA row holds whole Wikipedia pages
 # csv refuses longer cells by default (131,072); a context may be a whole page. Largest C long.
 LONGEST_CELL = 2**31 - 1
+# What Arrow raises for a moment beyond the calendar, a text that is not UTF-8, a time zone that is
+# none, a name that a record has twice.
+_NO_VALUE = (ValueError, OverflowError, KeyError)
 
 
 def read_file(path: Path, *, name: str = "") -> Iterator[Row]:
@@ -164,14 +167,31 @@ def _read_parquet(path: Path, place: str) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    number = 0
     try:
         with pq.ParquetFile(path) as file:
-            batches = file.iter_batches(batch_size=PARQUET_BATCH)
-            records = (record for batch in batches for record in batch.to_pylist())
-            for number, record in enumerate(records, start=1):
-                yield Row(place, number, record)
-    except pa.ArrowException as error:
+            for batch in file.iter_batches(batch_size=PARQUET_BATCH):
+                yield from _batch_rows(batch, place, first=number + 1)
+                number += len(batch)
+    except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
         raise DataError(f"The data file {place} is not Parquet: {error}") from error
+
+
+def _batch_rows(batch: Any, place: str, *, first: int) -> Iterator[Row]:
+    """The rows of a batch; one at a time where one of them cannot be had as Python's values."""
+    try:
+        records = batch.to_pylist()
+    except _NO_VALUE as error:
+        if len(batch) == 1:
+            reason = f"holds what cannot be read: {error}"
+            yield Row(place, first, {}, malformed=reason)
+            return
+        for place_in_batch in range(len(batch)):
+            one = batch.slice(place_in_batch, 1)
+            yield from _batch_rows(one, place, first=first + place_in_batch)
+        return
+    for number, record in enumerate(records, start=first):
+        yield Row(place, number, record)
 
 
 READERS = {

@@ -43,9 +43,9 @@ class FrozenSet:
 
         self._path = path
         try:
-            self._file = pq.ParquetFile(path)
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
         except (OSError, pa.ArrowInvalid) as error:
-            raise PerturbationError(f"perturb.path={path} cannot be read: {error}") from None
+            raise self._unreadable(error) from None
         missing = set(PERTURBATION_COLUMNS) - set(self._file.schema_arrow.names)
         if missing:
             raise PerturbationError(
@@ -54,7 +54,7 @@ class FrozenSet:
             )
         self._place: dict[str, tuple[int, int]] = {}  # row group, row
         for group in range(self._file.num_row_groups):
-            for number, row in enumerate(_rows(self._file, group)):
+            for number, row in enumerate(self._read_group(group)):
                 if row["item_id"] in self._place:
                     raise self._broken(row, "stands there twice")
                 self._check(row)
@@ -78,8 +78,16 @@ class FrozenSet:
     def _broken(self, row: Mapping[str, Any], what: str) -> PerturbationError:
         return PerturbationError(f"perturb.path={self._path}: item '{row['item_id']}' {what}.")
 
+    def _unreadable(self, error: Exception) -> PerturbationError:
+        return PerturbationError(f"perturb.path={self._path} cannot be read: {error}")
+
     def _read_group(self, group: int) -> list[dict[str, Any]]:
-        return list(_rows(self._file, group))
+        import pyarrow as pa
+
+        try:
+            return list(_rows(self._file, group))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise self._unreadable(error) from None
 
     def perturb(self, item: Item) -> Perturbation:
         """The frozen row of an item, or one that says that the set lacks it.

@@ -93,8 +93,10 @@ def read_perturbations(path: Path, item_ids: Collection[str]) -> list[Perturbati
     import pyarrow.parquet as pq
 
     chosen = [("item_id", "in", list(item_ids))]
-    rows = pq.read_table(path, columns=list(PERTURBATION_COLUMNS), filters=chosen).to_pylist()
-    return [perturbation_of(row) for row in rows]
+    rows = pq.read_table(
+        path, columns=list(PERTURBATION_COLUMNS), filters=chosen, page_checksum_verification=True
+    )
+    return [perturbation_of(row) for row in rows.to_pylist()]
 
 
 def _span_row(span: Span) -> dict[str, object]:

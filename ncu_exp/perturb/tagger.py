@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -116,7 +116,8 @@ def _candidates(spacy_model: str) -> list[str]:
     return [spacy_model, *filter(None, [_PACKAGED.get(spacy_model)])]
 
 
-def draw_versions(spacy_model: str) -> dict[str, str]:
+@lru_cache(maxsize=4)
+def draw_versions(spacy_model: str) -> Mapping[str, str]:
     """The versions that a fabricated answer depends on beside (item, policy, seed), for tags."""
     versions: dict[str, Any] = {name: version(name) for name in ("faker", "spacy")}
     versions["spacy_model"] = "not installed"

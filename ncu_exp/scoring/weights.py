@@ -14,7 +14,7 @@ from ncu_exp.config import ModelConfig, PrecisionName, WeightsSource
 from ncu_exp.contents import ContentStore, content_key
 from ncu_exp.errors import ModelError, NetworkError
 from ncu_exp.network import hub_answers
-from ncu_exp.scoring.packaged import packaged_model
+from ncu_exp.scoring.packaged import check_whole, packaged_model
 from ncu_exp.scoring.precision import Precision, check_memory
 
 log = logging.getLogger(__name__)
@@ -81,6 +81,8 @@ def load_weights(opened: OpenedModel) -> Any:
 
     config, precision = opened.config, opened.precision
     with quiet(), readable_errors(config):
+        if config.source is WeightsSource.packaged:
+            check_whole(Path(opened.place))
         n_params = _count_parameters(opened.hf_config, trust_remote_code=config.trust_remote_code)
         check_memory(n_params, precision, device=opened.device, label=config.label)
         model = AutoModelForCausalLM.from_pretrained(
@@ -196,7 +198,24 @@ def readable_errors(config: ModelConfig) -> Iterator[None]:
                 "in the local cache. Give a local directory: model=hf model.name=/a/directory "
                 f"-- or use the embedded model: model=smollm2. ({text})"
             ) from error
-        raise ModelError(f"{config.label}: {config.name!r} cannot be loaded: {text}") from error
+        told = _safe_way(str(error)) or text
+        raise ModelError(f"{config.label}: {config.name!r} cannot be loaded: {told}") from error
+
+
+def _safe_way(error: str) -> str:
+    """What would work where the loader asks for what is not done here; "" for other errors."""
+    if "trust_remote_code" in error:
+        return (
+            "it comes with Python code of its own, which is not run unless asked for. Read that "
+            "code; model.trust_remote_code=true runs it, with all the rights that you have."
+        )
+    if "safetensors" in error and ("no file named" in error or "to have a file named" in error):
+        return (
+            "it holds no weights in safetensors files. Other formats are pickles, which can run "
+            "code, and are never opened: convert it (save_pretrained of transformers writes "
+            "safetensors), or name a checkpoint that has them."
+        )
+    return ""
 
 
 def _looks_offline(error: BaseException | None) -> bool:
