@@ -113,7 +113,7 @@ def bad_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["model=gpt4o-mini"], "environment variable OPENAI_API_KEY"),
         (["model=hf"], "model.name must be given"),
         (["model=qwen1.5b-base", "prompt=grounded"], "prompt=plain"),
-        (["tracking.uri=http://u:hunter2@127.0.0.1:9"], "tracking.uri=http://127.0.0.1:9 cannot"),
+        (["tracking.uri=http://u:hunter2@127.0.0.1:99999"], "tracking.uri=http://127.0.0.1:99999"),
     ],
     ids=lambda v: v if isinstance(v, str) else " ".join(v),
 )
@@ -126,13 +126,13 @@ def test_bad_input_is_one_clear_line(bad_folder: Path, arguments: list[str], tol
     assert "hunter2" not in done.err + done.out + left
 
 
-def test_no_network_is_said_in_one_line(tmp_path: Path) -> None:
+def test_no_network_is_said_in_one_line(bad_folder: Path, tmp_path: Path) -> None:
     # A name that resolves nowhere stands in for a machine without a network.
     endpoint = {"HF_ENDPOINT": "http://hub.invalid", "HF_HOME": str(tmp_path / "hf")}
-    model = ncu_exp(tmp_path, "model=qwen1.5b", "dataset.limit=1", **endpoint)
+    model = ncu_exp(bad_folder, "model=qwen1.5b", "dataset.limit=1", **endpoint)
     assert model.code == 1
     assert "model=hf model.name=/" in model.err
-    data = ncu_exp(tmp_path, "dataset=hotpotqa", "dataset.limit=1", **endpoint)
+    data = ncu_exp(bad_folder, "dataset=hotpotqa", "dataset.limit=1", **endpoint)
     assert data.code == 1
     assert "dataset.path=" in data.err
     assert "Traceback" not in model.err + data.err

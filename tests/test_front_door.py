@@ -1,11 +1,9 @@
-"""The Makefile and the wheel: what a newcomer meets first."""
+"""The Makefile and the documents: what a newcomer meets first."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -32,25 +30,6 @@ def test_a_python_that_is_too_old_is_named(tmp_path: Path) -> None:
     assert "ncu_exp needs Python 3.11 or newer" in done.stdout
     assert "Python 3.9.1" in done.stdout
     assert not (tmp_path / ".venv").exists()
-
-
-def test_the_wheel_holds_what_a_job_needs(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
-    conf = {p.relative_to(ROOT).as_posix() for p in (ROOT / "conf").rglob("*.yaml")}
-    assert conf
-    assert {f"ncu_exp/{name}" for name in conf} <= names
-    kinds = (".jsonl", ".txt", ".j2", ".js", ".css")
-    data = [p for p in (ROOT / "ncu_exp").rglob("*") if p.suffix in kinds]
-    assert len(data) >= 5
-    assert {p.relative_to(ROOT).as_posix() for p in data} <= names
-    assert not [n for n in names if n.startswith(("tests/", "benchmarks/"))]
 
 
 def test_every_path_and_link_of_the_documents_exists() -> None:

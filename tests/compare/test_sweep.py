@@ -88,7 +88,7 @@ def test_the_sweep_of_the_default_model(tmp_path: Path) -> None:
     """Two cells of its table, worked out from the raw tables without the product's code."""
     done = ncu_exp(
         tmp_path,
-        *("-m", "prompt=directive,plain", "dataset.limit=16", "latency.items=1"),
+        *("-m", "prompt=directive,plain", "dataset.limit=8", "latency.items=1"),
     )
     assert done.code == 0, done.err
     assert len(done.runs) == 2
@@ -99,7 +99,7 @@ def test_the_sweep_of_the_default_model(tmp_path: Path) -> None:
     zero, oracle = surprisals(rows, "zero"), surprisals(rows, "oracle")
     ncus = [min(1.0, max(0.0, (s - oracle[i]) / (s + 1e-5))) for i, s in zero.items()]
     found = cell(done, "SmolLM2-135M · plain", "oracle/ncu")
-    assert found["n"] == len(ncus) == 16
+    assert found["n"] == len(ncus) == 8
     assert found["value"] == pytest.approx(sum(ncus) / len(ncus), abs=1e-12)
     lo, hi = resampled(ncus)
     assert found["lo"] == pytest.approx(lo, abs=0.1 * (hi - lo))

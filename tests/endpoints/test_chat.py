@@ -22,7 +22,8 @@ from tests.endpoints.speaking import EOS, Speaker, speaking_model
 from tests.scoring.test_paths import engine_of
 from tests.synthetic import SETTINGS
 
-ITEMS = 600
+ITEMS = 200
+ASKED = ITEMS * 5  # answers: two of them under one condition
 FOUR = (Condition.zero, Condition.oracle, Condition.adversarial, Condition.noise)
 ROUNDED = 1e-4  # nats: the speaker tells six decimals, and batches differ in the last bits
 
@@ -60,7 +61,7 @@ def prompt(question: str) -> Prompt:
 
 @pytest.fixture(scope="module")
 def asked() -> Asked:
-    """Six hundred items under four conditions: three thousand answers, of every kind.
+    """Two hundred items under four conditions: a thousand answers, of every kind.
 
     Some are what the model says, some part from it after a token or more, some are chance.
     """
@@ -136,7 +137,7 @@ def test_the_exact_value_lies_in_the_interval(asked: Asked, k: int, tokenizer: b
             answers += 1
             censored += bool(other.n_censored)
             narrower += interval.upper < 0 or interval.exact
-    assert answers > 2700
+    assert answers > 0.9 * ASKED
     assert 0.05 * answers < censored < answers  # both kinds are there
     assert narrower > 0.99 * answers  # a bound says something of nearly every answer
 
@@ -162,14 +163,14 @@ def test_more_alternatives_give_narrower_intervals(asked: Asked) -> None:
     """How wide they are on these items, whose answers are mostly not what the model says."""
     found = {k: asked.told(k)["oracle/accuracy"] for k in (1, 5, 20)}
     widths = [metric.upper - metric.lower for metric in found.values()]
-    assert [f"{width:.2f}" for width in widths] == ["0.90", "0.84", "0.79"]
+    assert [f"{width:.2f}" for width in widths] == ["0.90", "0.84", "0.78"]
     censored = [asked.told(k)["oracle/censored_tokens"].value for k in (1, 5, 20)]
-    assert [f"{share:.2f}" for share in censored] == ["0.85", "0.81", "0.69"]
+    assert [f"{share:.2f}" for share in censored] == ["0.87", "0.82", "0.69"]
 
 
 @pytest.mark.parametrize("how", [c for c in Continuing if c is not Continuing.no])
 def test_a_server_that_goes_on_from_a_text_tells_every_token(asked: Asked, how: Continuing) -> None:
-    some = asked.requests[:120]
+    some = asked.requests[:60]
     plain = scores_of(chat_engine(asked.speaker, top_logprobs=20), some)
     found = scores_of(chat_engine(asked.speaker, top_logprobs=261, continues=how), some)
     fewer = scores_of(chat_engine(asked.speaker, top_logprobs=20, continues=how), some)

@@ -17,8 +17,8 @@ import pytest
 from benchmarks.scaling import made_up_items
 from tests.endpoints.server import KEY, ApiServer, Reply, serving
 from tests.endpoints.speaking import Speaker, speaking_model
+from tests.faults.process import PATIENCE_S, kept
 from tests.runs import Done, ncu_exp
-from tests.test_resume import PATIENCE_S, kept
 from tests.tiny import save_tiny_model
 
 ITEMS = 12
@@ -126,8 +126,9 @@ def test_a_sweep_goes_on_without_the_model_whose_key_is_missing(
     with serving(ApiServer(speaker)) as server:
         done = ncu_exp(
             tmp_path,
-            *("-m", "model=smollm2,served,gpt4o-mini", "dataset.limit=2", "condition=zero"),
-            *arguments(server, shared, "cache.scores=false"),
+            *("-m", "model=smollm2,served,gpt4o-mini", "dataset.limit=1"),
+            *arguments(server, shared, "cache.scores=false", "compare.after_sweep=false"),
+            *("score.check_requests=0", "latency.items=0"),
             **environment,
         )
     assert done.code == 1
@@ -135,6 +136,10 @@ def test_a_sweep_goes_on_without_the_model_whose_key_is_missing(
     (line,) = [line for line in done.err.splitlines() if line.startswith("  job 2")]
     assert "gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY" in line
     assert "1 of 3 jobs failed" in done.err
+    exact = done.table(done.runs[1])
+    exact = exact[exact["status"] == "ok"]
+    assert set(exact["condition"]) == {"zero", "oracle", "adversarial", "noise"}
+    assert set(exact["estimator"]) == {"exact"}
     # What the endpoints can do was asked, and said, before the first job began.
     ahead = done.err.partition("SmolLM2-135M")[0]
     assert "served: log-probs of prompts, by token ids" in ahead

@@ -41,6 +41,7 @@ pytestmark = pytest.mark.model
 START_S = 120.0
 API = ApiConfig(concurrency=1, timeout_s=300, max_retries=2, max_failure_rate=1.0)
 CACHE = Path("~/.cache/ncu_exp").expanduser()
+FOUR = ("zero", "oracle", "adversarial", "noise")
 ASKED = (
     ("What is the capital of France?", "Paris", "Zedville"),
     ("Paris is in France. What is the capital of France?", "Paris", "Lyon"),
@@ -62,6 +63,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ["--model", str(weights), "--logits_all", "true", "--n_ctx", "512"]
+    options += ["--n_threads", "1", "--n_threads_batch", "1"]  # other tests need the other cores
     command = [python, "-m", "llama_cpp.server", *options, "--host", "127.0.0.1", "--port", port]
     with (tmp_path_factory.mktemp("server") / "log").open("w") as log:
         server = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log)
@@ -142,19 +144,25 @@ def test_exact_scores_are_ours_up_to_the_kernels(served: list[Score], local: lis
 
 def test_chat_intervals_hold_the_exact_values(url: str, served: list[Score]) -> None:
     chat = ModelConfig(name="any", engine=EngineName.openai_chat, base_url=url, tokenizer=PACKAGED)
-    for found, exact in zip(scores(chat), served, strict=True):
+    told = scores(chat)
+    for found, exact in zip(told, served, strict=True):
         assert found.greedy_text == exact.greedy_text
         for bounded, one in zip(found.continuations, exact.continuations, strict=True):
             interval = bounded.mean_interval
             assert interval.lower - 1e-3 <= one.mean_logprob <= interval.upper + 1e-3
             known = zip(bounded.bounds, one.token_logprobs, strict=True)
             assert all(b.lower - 1e-3 <= logprob <= b.upper + 1e-3 for b, logprob in known)
-    firsts = [score.continuations[0].bounds[0] for score in scores(chat)]
+    firsts = [score.continuations[0].bounds[0] for score in told]
     assert any(bounds.exact for bounds in firsts)
 
 
-@pytest.mark.parametrize("engine", ["openai_completions", "openai_chat"])
-def test_a_whole_job_ends_in_mlflow(url: str, tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "conditions"),
+    [("openai_completions", {"zero", "oracle"}), ("openai_chat", set(FOUR))],
+)
+def test_a_whole_job_ends_in_mlflow(
+    url: str, tmp_path: Path, engine: str, conditions: set[str]
+) -> None:
     row = {"question": "Where is Oslo?", "answer": "Norway", "context": "Oslo is in Norway."}
     data = tmp_path / "items.jsonl"
     data.write_text(json.dumps({"id": "1", **row}) + "\n", "utf-8")
@@ -164,6 +172,7 @@ def test_a_whole_job_ends_in_mlflow(url: str, tmp_path: Path, engine: str) -> No
         *("dataset=local", f"dataset.path={data}", "prompt.system=Answer.", "api.concurrency=1"),
         *("prompt.zero='{question}'", "prompt.context='{context} {question}'"),
         *("latency.items=1", "metrics.resamples=100", "cache.scores=false"),
+        f"condition={'all' if conditions == set(FOUR) else 'oracle'}",
         *([f"model.tokenizer={PACKAGED}"] if engine == "openai_chat" else []),
     )
     assert done.code == 0, done.err
@@ -171,7 +180,7 @@ def test_a_whole_job_ends_in_mlflow(url: str, tmp_path: Path, engine: str) -> No
     assert run.info.status == "FINISHED"
     table = done.table(run)
     ok = table[table["status"] == "ok"]
-    assert set(ok["condition"]) == {"zero", "oracle", "adversarial", "noise"}
+    assert set(ok["condition"]) == conditions
     assert (ok["mean_logprob_lower"] <= ok["mean_logprob_upper"]).all()
     assert set(ok["estimator"]) == {"exact" if engine == "openai_completions" else "interval"}
     assert run.data.params["model.revision"] != "default"
