@@ -63,7 +63,7 @@ class ResultsWriter:
         from ncu_exp.perturb.digests import ContextDigests
         from ncu_exp.perturb.table import perturbation_schema
         from ncu_exp.report import chosen_examples
-        from ncu_exp.tables import ParquetAppender, parquet_schema
+        from ncu_exp.tablefile import ParquetAppender, parquet_schema
 
         self.folder = folder
         self.digests = ContextDigests()
@@ -151,7 +151,7 @@ class ResultsWriter:
         import yaml
 
         from ncu_exp.metrics import aggregate, latency_metrics, losses
-        from ncu_exp.tables import preview, read_first_rows, read_measured
+        from ncu_exp.tablefile import preview, read_first_rows, read_measured
 
         self._rows.close()
         self._audit.close()
@@ -187,7 +187,7 @@ class ResultsWriter:
     ) -> None:
         from ncu_exp.figures import all_figures, to_png
         from ncu_exp.report import Examples, render_report
-        from ncu_exp.tables import read_rows
+        from ncu_exp.tablefile import read_rows
 
         settings = self._config.metrics
         figures = all_figures(table, metrics, probes=probes, settings=settings)

@@ -17,7 +17,8 @@ from ncu_exp.metrics import aggregate, latency_metrics
 from ncu_exp.perturb.table import PERTURBATION_COLUMNS, perturbation_rows
 from ncu_exp.records import Score
 from ncu_exp.results import loggable
-from ncu_exp.tables import items_table, parquet_schema
+from ncu_exp.tablefile import parquet_schema
+from ncu_exp.tables import items_table
 from tests.composing import composed
 from tests.synthetic import Run, run
 

@@ -16,7 +16,8 @@ from ncu_exp.records import AuditCounts, Condition
 from ncu_exp.report import Examples, render_report
 from ncu_exp.results import loggable
 from ncu_exp.stats import Metric, Resampling, mean_interval
-from ncu_exp.tables import items_table, parquet_schema
+from ncu_exp.tablefile import parquet_schema
+from ncu_exp.tables import items_table
 from ncu_exp.terminal import metrics_table
 from tests.composing import composed
 from tests.synthetic import SETTINGS, arm, bounded, item, run, score

@@ -29,7 +29,8 @@ from ncu_exp.explorer import (
     render_comparison,
 )
 from ncu_exp.report import Piece
-from ncu_exp.tables import items_table, parquet_schema
+from ncu_exp.tablefile import parquet_schema
+from ncu_exp.tables import items_table
 from tests.frames import Frames, frames
 from tests.synthetic import SETTINGS, run
 

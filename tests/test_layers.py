@@ -50,12 +50,13 @@ ABOVE = {
     "measures": {"formulas"},
     "metrics": {"measures"},
     "tables": {"formulas"},
+    "tablefile": {"tables"},
     "report": {"metrics"},
     "explorer": {"formulas", "report"},
     "compare": {
-        "perturb", "formulas", "measures", "tables", "figures", "explorer", "report", "terminal",
+        "perturb", "formulas", "measures", "tablefile", "figures", "explorer", "report", "terminal",
     },
-    "results": {"data", "perturb", "metrics", "tables", "figures", "report"},
+    "results": {"data", "perturb", "metrics", "tables", "tablefile", "figures", "report"},
     "asking": {"prompt", "scoring", "terminal"},
     "description": {"scoring"},
     "experiment": {

@@ -15,16 +15,15 @@ import pytest
 
 from ncu_exp.metrics import aggregate
 from ncu_exp.records import Arm, Condition, Item, Score
-from ncu_exp.tables import (
-    DTYPES,
+from ncu_exp.tablefile import (
     ParquetAppender,
-    items_table,
     parquet_schema,
     preview,
     read_first_rows,
     read_measured,
     read_rows,
 )
+from ncu_exp.tables import DTYPES, items_table
 from tests.synthetic import SETTINGS, Run, arm, item, run, score
 
 ZERO, ORACLE, FALSE = Condition.zero, Condition.oracle, Condition.adversarial

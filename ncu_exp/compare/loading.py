@@ -42,7 +42,7 @@ class AskedRun:
     def read_whole(self, item_ids: Collection[str]) -> tuple[pd.DataFrame, list[Perturbation]]:
         """The whole rows of some items, and what was done to their contexts."""
         from ncu_exp.perturb.table import read_perturbations
-        from ncu_exp.tables import read_rows
+        from ncu_exp.tablefile import read_rows
 
         with _readable(self.run):
             rows = read_rows(self.folder / "items.parquet", item_ids)
@@ -53,7 +53,7 @@ def load_run(run: PastRun, config: TrackingConfig) -> AskedRun:
     """Read a finished run back from the store; raises UserError where it left no tables."""
     import yaml
 
-    from ncu_exp.tables import read_compared
+    from ncu_exp.tablefile import read_compared
 
     if not run.is_finished:
         raise UserError(f"Run {run.name} ({run.run_id}) is {run.status}: it has no results.")

@@ -16,7 +16,7 @@ from ncu_exp.config import PrecisionName, WeightsSource
 from ncu_exp.errors import PerturbationError, UserError
 from ncu_exp.perturb.frozen import FrozenSet
 from ncu_exp.perturb.table import read_perturbations
-from ncu_exp.tables import ParquetAppender, parquet_schema
+from ncu_exp.tablefile import ParquetAppender, parquet_schema
 from tests.past import config_of, leave_run
 from tests.synthetic import run as made_up
 
