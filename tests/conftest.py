@@ -67,21 +67,27 @@ def corpora() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that `model=hf model.name=<it>` loads in a second."""
-    from tests.tiny import save_tiny_model
-
-    return save_tiny_model(tmp_path_factory.mktemp("tiny") / "model")
+def of_all(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of the session share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
-def sweep(tmp_path_factory: pytest.TempPathFactory, tiny_model_dir: Path) -> Done:
+def tiny_model_dir(of_all: Path) -> Path:
+    """A directory that `model=hf model.name=<it>` loads in a second; one for all workers."""
+    from tests.tiny import save_tiny_model
+
+    folder = of_all / "tiny"
+    with FileLock(of_all / "tiny.lock"):
+        return folder if folder.exists() else save_tiny_model(folder)
+
+
+@pytest.fixture(scope="session")
+def sweep(of_all: Path, tiny_model_dir: Path) -> Done:
     """The four-run sweep of the README, with a tiny model; one for all workers of the session."""
     from tests.runs import TINY, Done, ncu_exp
 
-    of_all = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        of_all = of_all.parent
     folder, said = of_all / "sweep", of_all / "sweep.json"
     with FileLock(of_all / "sweep.lock"):
         if said.exists():
