@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -67,3 +68,9 @@ def ncu_exp(folder: Path, *arguments: str, **environment: str) -> Done:
         check=False,
     )
     return Done(folder, done.returncode, done.stdout, done.stderr)
+
+
+def hear_signals() -> None:
+    """Before a process starts: what is started in the background, or by nohup, ignores these."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.scaling import made_up_items
 from ncu_exp.contents import SCORES
-from tests.runs import TINY
+from tests.runs import TINY, hear_signals
 from tests.tiny import save_tiny_model
 
 PATIENCE_S = 300.0
@@ -82,6 +82,7 @@ def start(folder: Path, *arguments: str) -> Job:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_signals,
     )
 
     def wait() -> tuple[int, str]:

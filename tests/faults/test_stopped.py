@@ -27,10 +27,11 @@ def stop_while_scoring(folder: Path, arguments: list[str], number: signal.Signal
     assert "Traceback" not in told
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
 def test_a_job_that_is_asked_to_end_is_killed_in_the_tracking_store(
-    tmp_path: Path, arguments: list[str]
+    tmp_path: Path, arguments: list[str], number: signal.Signals
 ) -> None:
-    stop_while_scoring(tmp_path, arguments, signal.SIGTERM)
+    stop_while_scoring(tmp_path, arguments, number)
     (run,) = Done(tmp_path, 0, "", "").runs
     assert run.info.status == "KILLED"
     assert run.data.tags["error"] == "interrupted"

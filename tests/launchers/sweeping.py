@@ -16,7 +16,7 @@ import pytest
 from mlflow.entities import Run
 
 from ncu_exp.outcomes import Outcome, read_outcomes
-from tests.runs import TINY, Done
+from tests.runs import TINY, Done, hear_signals
 
 PATIENCE_S = 900.0
 # The sweep of the fixture `sweep`, which Hydra's own launcher runs: jobs 0 and 2 ask fp32, 1 and 3
@@ -45,7 +45,7 @@ class Started:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=_hear_ctrl_c,
+                preexec_fn=hear_signals,
             )
 
     def out(self) -> str:
@@ -76,11 +76,6 @@ class Started:
     def done(self) -> Done:
         code = self.process.wait(timeout=PATIENCE_S)
         return Done(self.folder, code, self._out.read_text(), self._err.read_text())
-
-
-def _hear_ctrl_c() -> None:
-    """What is started from the background of a shell ignores it, and so would the sweep."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def launched(folder: Path, model: Path, *arguments: str, axes: Sequence[str] = AXES) -> Done:
