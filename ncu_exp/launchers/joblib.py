@@ -50,7 +50,7 @@ class JoblibEngine:
                 while waiting and free:
                     index, worker = waiting.popleft()
                     place = free.pop()
-                    executor = _executor(place)
+                    executor = _loky().ProcessPoolExecutor(max_workers=1, env=place.env)
                     running[executor.submit(worker)] = (index, executor, place)
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     index, executor, place = running.pop(future)
@@ -66,7 +66,7 @@ class JoblibEngine:
         if n_jobs < 1:
             raise UserError(f"hydra.launcher.n_jobs={n_jobs} starts nothing: it must be >= 1.")
         n_jobs = min(n_jobs, workers)
-        cores = self._options.threads_per_job or max(1, len(os.sched_getaffinity(0)) // n_jobs)
+        cores = self._options.threads_per_job or max(1, _loky().cpu_count() // n_jobs)
         threads = dict.fromkeys(_THREADS, str(cores))
         if not gpus:
             return [_Place(threads)] * n_jobs
@@ -80,12 +80,12 @@ class JoblibEngine:
         return [_Place({**threads, _VISIBLE: ",".join(share)}) for share in shares]
 
 
-def _executor(place: _Place) -> Any:
+def _loky() -> Any:
     try:
-        from joblib.externals.loky import ProcessPoolExecutor
+        from joblib.externals import loky
     except ImportError:
         raise not_installed("joblib", "joblib") from None
-    return ProcessPoolExecutor(max_workers=1, env=place.env)
+    return loky
 
 
 def _error(future: Future[Any]) -> str:
