@@ -23,6 +23,14 @@ TINY = [
 ]
 
 
+# Libraries that no command loads before it has to.
+HEAVY = [
+    "torch", "transformers", "mlflow", "pandas", "numpy", "spacy", "faker", "datasets",
+    "matplotlib", "scipy", "pyarrow", "openai", "rich", "jinja2",
+    "submitit", "ray", "joblib",
+]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Done:
     """A finished command, and the store that it left."""

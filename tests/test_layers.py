@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.runs import HEAVY
+
 PACKAGE = Path(__file__).resolve().parent.parent / "ncu_exp"
 
 # A library, and the only rooms that know it.
@@ -128,12 +130,7 @@ def test_no_arrow_points_upward(path: Path) -> None:
 
 
 def test_nothing_heavy_is_loaded_at_start_up() -> None:
-    heavy = [
-        "torch", "transformers", "mlflow", "pandas", "numpy", "spacy", "faker", "datasets",
-        "matplotlib", "scipy", "pyarrow", "openai", "rich", "jinja2",
-        "submitit", "ray", "joblib",
-    ]  # fmt: skip
-    code = f"import sys, ncu_exp.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, ncu_exp.cli; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
