@@ -81,6 +81,8 @@ def growth(jobs: Sequence[float], values: Sequence[float]) -> Growth:
     """The slope over the parts after the first, with its 95% interval (Student's t)."""
     from scipy import stats
 
+    if len(set(values[1:])) == 1:  # no slope, and no error of it that could be estimated
+        return Growth(0.0, 0.0, 0.0)
     fit = stats.linregress(jobs[1:], values[1:])
     half = float(stats.t.ppf(0.975, len(jobs) - 3)) * fit.stderr
     return Growth(*(1_000 * x for x in (fit.slope, fit.slope - half, fit.slope + half)))
