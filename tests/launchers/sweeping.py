@@ -64,6 +64,12 @@ class Started:
             time.sleep(0.02)
         raise AssertionError(f"job {job_num} never began")
 
+    def hold(self, job_num: int) -> int:
+        """Stop the worker of a job in it, so that it stays there; its process."""
+        pid = self.pid_of(job_num)
+        os.kill(pid, signal.SIGSTOP)
+        return pid
+
     def kill_worker_of(self, job_num: int) -> None:
         pid = self.pid_of(job_num)
         assert pid != self.process.pid
