@@ -17,8 +17,9 @@ from typing import Any
 from mlflow import MlflowClient
 from playwright.sync_api import sync_playwright
 
+from tests.chromium import CHROMIUM, FLAGS, PATIENCE_MS
 from tests.explored import POINTS, lonely_item, point_of
-from tests.test_browser import CHROMIUM, FLAGS, PATIENCE_MS, wait_for
+from tests.test_browser import wait_for
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "ui"
 

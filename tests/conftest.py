@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from filelock import FileLock
@@ -105,3 +106,18 @@ def sweep(of_all: Path, tiny_model_dir: Path) -> Done:
         kept = {"code": done.code, "out": done.out, "err": done.err}
         said.write_text(json.dumps(kept), "utf-8")
         return done
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real Chromium, or a skip; of a module, since playwright's loop keeps others from theirs."""
+    from tests.chromium import CHROMIUM, FLAGS
+
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()

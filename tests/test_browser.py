@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,21 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.chromium import PATIENCE_MS
 from tests.explored import POINTS, lonely_item, point_of
 from tests.runs import Done
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PATIENCE_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -67,17 +56,10 @@ def wait_for(address: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1500, "height": 1000})
-        page.set_default_timeout(PATIENCE_MS)
-        yield page
-        browser.close()
+def page(browser: Any) -> Any:
+    page = browser.new_page(viewport={"width": 1500, "height": 1000})
+    page.set_default_timeout(PATIENCE_MS)
+    return page
 
 
 def run_page(ui: str, sweep: Done, number: int) -> str:

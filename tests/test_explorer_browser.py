@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,14 +14,13 @@ import pytest
 
 from ncu_exp.explorer import PageTable
 from ncu_exp.report import Piece
+from tests.chromium import PATIENCE_MS
 from tests.explored import POINTS, lonely_item, point_of
 from tests.frames import Frames, frames
-from tests.test_browser import FLAGS, PATIENCE_MS
 from tests.test_explorer import HOSTILE, detail, page
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPENED = 12  # of 20 items in each of two corpora
 CHOICES = ("#system", "#corpus", "#scale")
 
@@ -52,18 +50,6 @@ def file(made: Frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("comparison") / "comparison.html"
     path.write_text(html, encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @contextmanager

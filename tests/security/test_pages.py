@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,12 @@ from hypothesis import example, given, settings
 
 from ncu_exp.compare.render import to_latex, to_markdown
 from ncu_exp.explorer import PageTable
-from tests.test_browser import FLAGS, PATIENCE_MS
+from tests.chromium import PATIENCE_MS
 
 from .hostile import SNIPPETS, texts
 from .pages import PAGES, Tags, harmless
 
 ALL = " ".join(SNIPPETS)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.mark.parametrize("kind", PAGES)
@@ -50,18 +47,6 @@ def test_the_data_of_the_script_are_whole() -> None:
 
 TREE = """[...document.querySelectorAll("*")].map(
   (of) => [of.tagName, ...[...of.attributes].map((a) => a.name).sort()].join(" "))"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.mark.browser
