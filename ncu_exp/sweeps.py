@@ -112,9 +112,10 @@ def _open_run(config: DictConfig, first: Config) -> Run:
     if "experiment" in axes:
         axes += _EVERYTHING
     tags = {**machine_tags(), AXES: json.dumps(axes)}
-    sweep = sweep_id(Path(config.hydra.sweep.dir))
     folder = Path(config.hydra.sweep.dir)
-    run = tracking.start_sweep(first.tracking, sweep, name=name, tags=tags, folder=folder)
+    run = tracking.start_sweep(
+        first.tracking, sweep_id(folder), name=name, tags=tags, folder=folder
+    )
     tracking.end_earlier(folder, first.tracking, run)
     told = {key: ", ".join(v.partition("=")[2] for v in of_key) for key, of_key in values.items()}
     run.log_params({key: without_credentials(value) for key, value in told.items()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
 
 # Codes of MLflow's that a server or a database gives while it cannot serve (HTTP 429, 503, 504).
@@ -41,6 +42,11 @@ def store_errors() -> tuple[type[Exception], ...]:
     from sqlalchemy.exc import SQLAlchemyError
 
     return (MlflowException, SQLAlchemyError, OSError, ImportError)
+
+
+def delivery_errors() -> tuple[type[Exception], ...]:
+    """What keeps a journal from the store: the store's errors, and UserError of the journal."""
+    return (*store_errors(), UserError)
 
 
 def is_passing(error: Exception) -> bool:

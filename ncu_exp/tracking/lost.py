@@ -12,10 +12,9 @@ from pathlib import Path
 
 from ncu_exp.config import TrackingConfig
 from ncu_exp.errors import UserError
-from ncu_exp.provenance import without_credentials
 from ncu_exp.tracking import operations as op
 from ncu_exp.tracking.delivery import deliver
-from ncu_exp.tracking.faults import store_errors, told
+from ncu_exp.tracking.faults import delivery_errors, told
 from ncu_exp.tracking.journal import Journal, journals
 from ncu_exp.tracking.run import Run, upload_command
 
@@ -57,20 +56,14 @@ def _without_end(folder: Path) -> list[Journal]:
 
 
 def _end(journal: Journal, config: TrackingConfig, *, error: str, status: str) -> str:
-    error = without_credentials(error)
     try:
-        journal.add(op.tags({"error": error.strip().split("\n")[0]}))
-        journal.add(op.text(error, file="error.txt"))
-        journal.add(op.end(status))
+        for operation in op.failure(error, status):
+            journal.add(operation)
         return deliver(journal, config)
-    except _unwritten() as unwritten:
+    except delivery_errors() as unwritten:
         log.warning(
             "A run that was lost could not be ended: %s %s does it.",
             told(unwritten),
             upload_command(journal.folder),
         )
         return ""
-
-
-def _unwritten() -> tuple[type[Exception], ...]:
-    return (*store_errors(), UserError)

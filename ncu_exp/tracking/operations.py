@@ -94,6 +94,13 @@ def end(status: str) -> Operation:
     return Operation(Kind.end, {"status": status, "at": now_ms()})
 
 
+def failure(error: str, status: str) -> tuple[Operation, ...]:
+    """The end of a run with its error: the first line as a tag, all of it as an artifact."""
+    error = without_credentials(error)
+    first = error.strip().split("\n")[0]
+    return tags({"error": first}), text(error, file="error.txt"), end(status)
+
+
 def apply(client: MlflowClient, run_id: str, operation: Operation, *, place: Path) -> None:
     """Tell MLflow one operation; paths in it are relative to `place`.
 

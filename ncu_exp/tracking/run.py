@@ -20,7 +20,7 @@ from ncu_exp.errors import UserError
 from ncu_exp.provenance import without_credentials
 from ncu_exp.tracking import operations as op
 from ncu_exp.tracking.delivery import create, deliver, end_doubles, join_family
-from ncu_exp.tracking.faults import is_passing, store_errors, told
+from ncu_exp.tracking.faults import delivery_errors, is_passing, store_errors, told
 from ncu_exp.tracking.journal import Head, Journal, begin, journals
 from ncu_exp.tracking.place import new_head
 from ncu_exp.tracking.store import (
@@ -117,12 +117,7 @@ class Run:
 
         A journal that cannot be written, as on a full disk, does not keep the store from it.
         """
-        error = without_credentials(error)
-        for operation in (
-            op.tags({"error": error.strip().split("\n")[0]}),
-            op.text(error, file="error.txt"),
-            op.end(status),
-        ):
+        for operation in op.failure(error, status):
             try:
                 self._write(operation)
             except UserError as unwritten:
@@ -174,13 +169,13 @@ class Run:
         try:
             end_doubles(client, self.experiment_id, self._head.key)
             journal.mark_delivered(self.run_id, without_credentials(self._config.uri))
-        except _undelivered() as error:  # an upload will do nothing twice
+        except delivery_errors() as error:  # an upload will do nothing twice
             log.warning("The run is in the store, which was not noted: %s", told(error))
 
     def _deliver_late(self, journal: Journal) -> None:
         try:
             self.run_id = deliver(journal, self._config)
-        except _undelivered() as error:
+        except delivery_errors() as error:
             log.warning(
                 "The run could not be delivered: %s Its results lie in %s. %s brings them in.",
                 _sentence(told(error)),
@@ -261,10 +256,6 @@ def _open(
     run = Run(config, head, journal=journal)
     run.open()
     return run
-
-
-def _undelivered() -> tuple[type[Exception], ...]:
-    return (*store_errors(), UserError)
 
 
 def _sentence(text: str) -> str:
